@@ -7,13 +7,15 @@ INTRODUCTION = """
     trainfare validate scenarios/published/ [--format json|csv|markdown]
 
 [Printed figures](../guide/published.md) beside what ships, and beside a fit that has seen no figure
-of the run or its twin (*left out*). [What misses, and why](../models/misses.md).
+of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points, and right
+or wrong has a line each; a row of a group is in one of them.
 
-- *seen*: rows of runs that made the shipped fit, so no test
+- *seen*: rows of runs that made the shipped fit, or are held against one that did, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
-- *errors*: median and worst, in brackets of so many rows whose document states all that matters
-- *limits*: of median and worst
+- *errors*: median and worst, in brackets of so many rows whose document states all that moves them,
+  where those are some and not all
+- *limits*: of median and worst in percent; *all*: nothing of it wrong, where its group has a limit
 - *inside*: rows inside their 80 % interval
 """
 
@@ -36,17 +38,19 @@ def errors_of(group):
     return "; ".join(said) or "-"
 
 
-def verdict_of(group):
-    """The limits of median and worst, or all, and whether they are met."""
-    if group["met"] is None or group["limit"] == "none set":
+def verdict_of(line):
+    """The line's limits of median and worst, or all, and whether they are met."""
+    parts = line["limit"].split(", ")
+    asked = dict(part.split(" ", 1) for part in parts)
+    said = []
+    if "median" in asked or "worst" in asked:
+        said += [asked[name].removesuffix(" %") if name in asked else "-"
+                 for name in ("median", "worst")]
+    said += ["all" if part == "all right" else part
+             for part in parts if part.startswith("all ")]
+    if line["met"] is None or not said:
         return "-"
-    limits = dict(part.split(" ", 1) for part in group["limit"].split(", "))
-    said = [limits[name].removesuffix(" %") if name in limits else "-"
-            for name in ("median", "worst")]
-    text = "all" if said == ["-", "-"] else ", ".join(said)
-    if "all" in limits and text != "all":
-        text += f", all {limits['all']}"
-    return f"{text}: {'met' if group['met'] else 'missed'}"
+    return f"{', '.join(said)}: {'met' if line['met'] else 'missed'}"
 
 
 def inside_of(group):
@@ -88,6 +92,17 @@ def arithmetic(checks):
             + (f" ({', '.join(wrong)})." if wrong else "."))
 
 
+def stated(rows):
+    """How many predicted rows are of runs of which nothing is assumed."""
+    predicted = [row for row in rows if "measure" in row["as-shipped"]
+                 and row["as-shipped"]["how"] != "printed figures"]
+    whole = sum(not row["inferred"] for row in predicted)
+    return (f"Of {len(predicted)} predicted rows {whole or 'none'} "
+            f"{'are' if whole > 1 else 'is'} of a run of which nothing is "
+            "assumed: model, batch, length, samples, precision, optimizer, "
+            "device.")
+
+
 def intervals(found):
     return "80 % intervals around the figure: " + "; ".join(
         f"{words} {found[name]['inside']} of {found[name]['with_interval']} "
@@ -102,6 +117,7 @@ def body(given):
                              cwd=ROOT)
     return [filled(said.split("\n", 1)[0] + ".") + "\n",
             filled(intervals(answer["intervals"])) + "\n",
+            filled(stated(answer["rows"])) + "\n",
             filled(arithmetic(answer["data_checks"])) + "\n",
             *tables_of(answer["groups"])]
 

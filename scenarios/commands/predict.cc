@@ -256,8 +256,12 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   json["precision"] = model::ToText(job.workload.precision);
   json.update(ToJson(job));
   if (!job.fits()) return json;
-  const Answered answered = {job, CostOf(job, target.tariff), scenario.epochs};
+  const Answered answered = {job,
+                             CostOf(job, target.tariff),
+                             scenario.epochs,
+                             target.predictor.device().memory_bandwidth};
   AddFigures(FigurePart::kEpoch, answered, json);
+  AddFigures(FigurePart::kWork, answered, json);
   AddFigures(FigurePart::kCost, answered, json);
   return json;
 }

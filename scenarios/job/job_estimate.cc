@@ -52,6 +52,10 @@ Seconds<> StepEstimate::total() const {
          communication + slowed_computation + host_update + input;
 }
 
+Seconds<> StepEstimate::backward_with_messages() const {
+  return backward.total() + communication + slowed_computation;
+}
+
 double StepEstimate::LowFactor(double part_log_sigma) const {
   return log_sigma > 0 ? std::pow(low_factor, part_log_sigma / log_sigma) : 1.0;
 }

@@ -53,6 +53,8 @@ struct StepEstimate {
   std::vector<calibrate::ShardTraffic> traffic;
 
   model::Seconds<> total() const;
+  // The backward pass with what ranks wait for each other in it.
+  model::Seconds<> backward_with_messages() const;
   // Times a part with that log_sigma: its 80 % interval. Half an interval is as
   // many standard deviations as the step's.
   double LowFactor(double part_log_sigma) const;

@@ -10,29 +10,6 @@ using calibrate::Published;
 using calibrate::PublishedRow;
 using calibrate::PublishedValue;
 
-PublishedMeasure MeasureOf(const PublishedRow& row,
-                           const PublishedPrediction& prediction) {
-  if (prediction.checks_data || row.quantity == "launches") {
-    return PublishedMeasure::kExact;
-  }
-  switch (row.value.kind) {
-    case PublishedValue::Kind::kOutcome:
-      return PublishedMeasure::kOutcome;
-    case PublishedValue::Kind::kAtLeast:
-    case PublishedValue::Kind::kAtMost:
-    case PublishedValue::Kind::kRange:
-      return PublishedMeasure::kBound;
-    case PublishedValue::Kind::kNumber:
-      break;
-  }
-  if (row.quantity == "largest_batch" || row.quantity == "failing_batch") {
-    return PublishedMeasure::kOutcome;
-  }
-  return calibrate::FindQuantity(row.quantity).measure.share
-             ? PublishedMeasure::kPoints
-             : PublishedMeasure::kPercent;
-}
-
 // Between the largest that ran and the next that was tried; twice the largest
 // where that is not printed.
 bool BatchIsRight(const Published& published,
@@ -78,6 +55,29 @@ std::string_view ToText(PublishedMeasure measure) {
       return "bound";
   }
   ENSURE(false, "a measure without a name");
+}
+
+PublishedMeasure MeasureOf(const PublishedRow& row,
+                           const PublishedPrediction& prediction) {
+  if (prediction.checks_data || row.quantity == "launches") {
+    return PublishedMeasure::kExact;
+  }
+  switch (row.value.kind) {
+    case PublishedValue::Kind::kOutcome:
+      return PublishedMeasure::kOutcome;
+    case PublishedValue::Kind::kAtLeast:
+    case PublishedValue::Kind::kAtMost:
+    case PublishedValue::Kind::kRange:
+      return PublishedMeasure::kBound;
+    case PublishedValue::Kind::kNumber:
+      break;
+  }
+  if (row.quantity == "largest_batch" || row.quantity == "failing_batch") {
+    return PublishedMeasure::kOutcome;
+  }
+  return calibrate::FindQuantity(row.quantity).measure.share
+             ? PublishedMeasure::kPoints
+             : PublishedMeasure::kPercent;
 }
 
 std::optional<PublishedError> ErrorOf(const Published& published,

@@ -21,6 +21,10 @@ enum class PublishedMeasure {
 
 std::string_view ToText(PublishedMeasure measure);
 
+// How an answer to the row is judged, and would be where there is none.
+PublishedMeasure MeasureOf(const calibrate::PublishedRow& row,
+                           const PublishedPrediction& prediction);
+
 struct PublishedError {
   PublishedMeasure measure = PublishedMeasure::kPercent;
   double error = 0;             // signed, percent or points

@@ -3,147 +3,44 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "scenarios/published/group_lines.h"
 #include "scenarios/validation/error_summary.h"
 #include "scenarios/validation/summary_json.h"
 
 namespace trainfare::scenarios {
 namespace {
 
-using calibrate::Published;
 using calibrate::PublishedGroup;
-using calibrate::PublishedRow;
 
-// The rows of one group under one protocol.
-struct GroupResult {
-  ErrorSummary stated;  // rows of which the document states all that moves them
-  ErrorSummary all;
-  PublishedMeasure measure = PublishedMeasure::kPercent;
-  int64_t judged = 0;  // right or wrong: outcomes, bounds
-  int64_t right = 0;
-  int64_t refused = 0;
-  int64_t seen = 0;
-  int64_t with_interval = 0;
-  int64_t covered = 0;
-  int64_t parameters = 0;
+// A group under one protocol: what its lines have in common.
+struct GroupPart {
+  const PublishedGroup& group;
+  PublishedProtocol protocol = PublishedProtocol::kAsShipped;
+  std::vector<GroupLine> lines;
+  int64_t parameters = 0;  // that the fits behind its answers determine
 
-  bool empty() const { return all.count + judged + refused == 0; }
+  const AskedLimit& limit() const {
+    return protocol == PublishedProtocol::kAsShipped ? group.as_shipped
+                                                     : group.leave_one_out;
+  }
 };
-
-// Rows of points count by themselves where there are no rows of percent.
-GroupResult ResultOf(const Published& published,
-                     const JudgedAnswers& answers,
-                     const std::vector<size_t>& rows) {
-  GroupResult result;
-  std::map<PublishedMeasure, std::vector<RowError>> all;
-  std::map<PublishedMeasure, std::vector<RowError>> stated;
-  for (const size_t i : rows) {
-    const PublishedRow& row = published.rows[i];
-    const PublishedPrediction& prediction = answers.predictions.rows[i];
-    if (prediction.checks_data) continue;
-    if (prediction.refused) ++result.refused;
-    const auto& error = answers.errors[i];
-    if (!error) continue;
-    if (prediction.seen) ++result.seen;
-    if (error->covered) {
-      ++result.with_interval;
-      if (*error->covered) ++result.covered;
-    }
-    const bool number = error->measure == PublishedMeasure::kPercent ||
-                        error->measure == PublishedMeasure::kPoints;
-    if (!number) {
-      ++result.judged;
-      if (error->right) ++result.right;
-      continue;
-    }
-    const RowError of_row{error->error, error->covered.value_or(false)};
-    all[error->measure].push_back(of_row);
-    if (!IsInferred(published.RunOf(row))) {
-      stated[error->measure].push_back(of_row);
-    }
-  }
-  result.measure = all.contains(PublishedMeasure::kPercent) || all.empty()
-                       ? PublishedMeasure::kPercent
-                       : PublishedMeasure::kPoints;
-  result.all = Summarise(all[result.measure]);
-  result.stated = Summarise(stated[result.measure]);
-  return result;
-}
-
-// What is asked under one protocol, if anything.
-using AskedLimit = std::optional<PublishedGroup::Limit>;
-
-std::string LimitText(const AskedLimit& asked) {
-  if (!asked) return "none set";
-  const PublishedGroup::Limit& limit = *asked;
-  std::vector<std::string> words;
-  if (limit.median) words.push_back(fmt::format("median {} %", *limit.median));
-  if (limit.worst) words.push_back(fmt::format("worst {} %", *limit.worst));
-  if (limit.all_right) words.emplace_back("all right");
-  if (limit.all_answered) words.emplace_back("none refused");
-  if (limit.all_inside) words.emplace_back("all inside");
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-// By how much a limit is missed; empty: met.
-std::vector<std::string> MissesOf(const PublishedGroup::Limit& limit,
-                                  const GroupResult& result) {
-  std::vector<std::string> missed;
-  const auto check = [&](std::string_view what,
-                         const std::optional<double>& most,
-                         double value) {
-    if (most && value > *most) {
-      missed.push_back(fmt::format("{} by {:.1f}", what, value - *most));
-    }
-  };
-  check("median", limit.median, result.all.median);
-  check("worst", limit.worst, result.all.max);
-  if (limit.all_right && result.right < result.judged) {
-    missed.push_back(fmt::format("{} wrong", result.judged - result.right));
-  }
-  if (limit.all_answered && result.refused > 0) {
-    missed.push_back(fmt::format("{} refused", result.refused));
-  }
-  if (limit.all_inside && result.covered < result.with_interval) {
-    missed.push_back(
-        fmt::format("{} outside", result.with_interval - result.covered));
-  }
-  return missed;
-}
-
-struct Verdict {
-  std::optional<bool> met;  // absent: nothing is asked, or nothing answered
-  std::string words;
-};
-
-Verdict VerdictOf(const AskedLimit& limit, const GroupResult& result) {
-  if (!limit) return {{}, "-"};
-  if (result.empty()) return {false, "missed: no row is answered"};
-  const std::vector<std::string> missed = MissesOf(*limit, result);
-  if (missed.empty()) return {true, "met"};
-  return {false, fmt::format("missed: {}", fmt::join(missed, ", "))};
-}
-
-bool IsLimited(const PublishedGroup& group) {
-  return group.as_shipped.has_value() || group.leave_one_out.has_value();
-}
 
 std::vector<Column> GroupColumns() {
   return {{"group", "group", Align::kLeft},
           {"protocol", "protocol", Align::kLeft},
-          {"rows", "n_stated", Align::kRight},
-          {"median", "median_stated", Align::kDecimal},
-          {"worst", "max_stated", Align::kDecimal},
-          {"with inferred", "n", Align::kRight},
+          {"measure", "measure", Align::kLeft},
+          {"rows", "n", Align::kRight},
           {"median", "median", Align::kDecimal},
           {"worst", "max", Align::kDecimal},
           {"bias", "bias", Align::kDecimal},
+          {"stated", "n_stated", Align::kRight},
+          {"median", "median_stated", Align::kDecimal},
+          {"worst", "max_stated", Align::kDecimal},
           {"right", "right", Align::kLeft},
           {"refused", "refused", Align::kRight},
           {"inside 80 %", "covered", Align::kLeft},
@@ -154,76 +51,69 @@ std::vector<Column> GroupColumns() {
           {"verdict", "verdict", Align::kLeft}};
 }
 
+// For people: words of it.
+std::string MeasureWords(LineMeasure measure) {
+  return measure == LineMeasure::kRightOrWrong ? "right or wrong"
+                                               : std::string(ToText(measure));
+}
+
 // Long because it is a row of a table: a statement a cell.
-std::vector<Cell> GroupCells(const PublishedGroup& group,
-                             PublishedProtocol protocol,
-                             const AskedLimit& limit,
-                             const GroupResult& r,
-                             const Verdict& verdict) {
+std::vector<Cell> LineCells(const GroupPart& part,
+                            const GroupLine& line,
+                            const AskedLimit& limit,
+                            const Verdict& verdict) {
   const Cell none("-", std::string());
-  const char* unit = r.measure == PublishedMeasure::kPercent ? "%" : "pt";
+  const char* unit = line.measure == LineMeasure::kPercent ? "%" : "pt";
   const auto number = [&](const ErrorSummary& of, double value) {
     return of.count == 0 ? none
                          : Cell(fmt::format("{:.1f} {}", value, unit), value);
   };
-  const auto share = [&](int64_t part, int64_t whole) {
-    return whole == 0 ? none : Cell(fmt::format("{} of {}", part, whole));
+  const auto share = [&](int64_t some, int64_t whole) {
+    return whole == 0 ? none : Cell(fmt::format("{} of {}", some, whole));
   };
-  return {group.title,
-          std::string(ToText(protocol)),
-          CountCell(r.stated.count),
-          number(r.stated, r.stated.median),
-          number(r.stated, r.stated.max),
-          CountCell(r.all.count),
-          number(r.all, r.all.median),
-          number(r.all, r.all.max),
-          number(r.all, r.all.bias),
-          share(r.right, r.judged),
-          CountCell(r.refused),
-          share(r.covered, r.with_interval),
-          CountCell(r.seen),
-          CountCell(r.parameters),
-          group.chosen,
+  return {part.group.title,
+          std::string(ToText(part.protocol)),
+          MeasureWords(line.measure),
+          CountCell(line.answered()),
+          number(line.all, line.all.median),
+          number(line.all, line.all.max),
+          number(line.all, line.all.bias),
+          CountCell(line.stated.count),
+          number(line.stated, line.stated.median),
+          number(line.stated, line.stated.max),
+          share(line.right, line.judged),
+          CountCell(line.refused),
+          share(line.covered, line.with_interval),
+          CountCell(line.seen),
+          CountCell(part.parameters),
+          part.group.chosen,
           LimitText(limit),
           verdict.words};
 }
 
-Json GroupJson(const PublishedGroup& group,
-               PublishedProtocol protocol,
-               const AskedLimit& limit,
-               const GroupResult& r,
-               const Verdict& verdict) {
+Json LineJson(const GroupPart& part,
+              const GroupLine& line,
+              const AskedLimit& limit,
+              const Verdict& verdict) {
   Json json;
-  json["group"] = group.name;
-  json["title"] = group.title;
-  json["protocol"] = ToText(protocol);
-  json["measure"] = ToText(r.measure);
-  json.update(ToJson(r.all));
-  json["stated"] = ToJson(r.stated);
-  json["judged"] = r.judged;
-  json["right"] = r.right;
-  json["refused"] = r.refused;
-  json["with_interval"] = r.with_interval;
-  json["inside_interval"] = r.covered;
-  json["seen_by_fit"] = r.seen;
-  json["free_parameters"] = r.parameters;
-  json["chosen_on_these_rows"] = group.chosen;
+  json["group"] = part.group.name;
+  json["title"] = part.group.title;
+  json["protocol"] = ToText(part.protocol);
+  json["measure"] = ToText(line.measure);
+  json.update(ToJson(line.all));
+  json["stated"] = ToJson(line.stated);
+  json["judged"] = line.judged;
+  json["right"] = line.right;
+  json["refused"] = line.refused;
+  json["with_interval"] = line.with_interval;
+  json["inside_interval"] = line.covered;
+  json["seen_by_fit"] = line.seen;
+  json["free_parameters"] = part.parameters;
+  json["chosen_on_these_rows"] = part.group.chosen;
   json["limit"] = LimitText(limit);
   json["met"] = OrNull(verdict.met);
   json["verdict"] = verdict.words;
   return json;
-}
-
-// Orders of devices, as a group of their own.
-GroupResult RankResult(const std::vector<PublishedRank>& ranks,
-                       std::string_view quantity) {
-  GroupResult result;
-  for (const PublishedRank& rank : ranks) {
-    if (rank.quantity != quantity) continue;
-    ++result.judged;
-    if (rank.right) ++result.right;
-  }
-  return result;
 }
 
 PublishedGroup RankGroup(std::string_view quantity, std::string_view title) {
@@ -237,10 +127,24 @@ PublishedGroup RankGroup(std::string_view quantity, std::string_view title) {
   return group;
 }
 
-void CountLimit(const Verdict& verdict, LimitCount& limits) {
-  if (!verdict.met) return;
+// A line each; the limit of the group is one, which all of them meet.
+void AddLines(const GroupPart& part,
+              Table& table,
+              Json& list,
+              LimitCount& limits) {
+  bool asked = false;
+  bool met = true;
+  for (const GroupLine& line : part.lines) {
+    const AskedLimit limit = PartOf(part.limit(), line.measure);
+    const Verdict verdict = VerdictOf(limit, line);
+    asked = asked || verdict.met.has_value();
+    met = met && verdict.met.value_or(true);
+    table.Add(LineCells(part, line, limit, verdict));
+    list.push_back(LineJson(part, line, limit, verdict));
+  }
+  if (!asked) return;
   ++limits.set;
-  if (*verdict.met) ++limits.met;
+  if (met) ++limits.met;
 }
 
 }  // namespace
@@ -251,43 +155,34 @@ Table GroupTable(const PublishedResult& result,
   Table table;
   table.title = "Groups";
   table.columns = GroupColumns();
-  const auto add = [&](const PublishedGroup& group,
-                       const JudgedAnswers& answers,
-                       const GroupResult& of_group,
-                       bool asked) {
-    // What something is asked of, and nothing is answered, is not left out.
-    if (of_group.empty() && !asked) return;
-    const AskedLimit& limit = answers.protocol == PublishedProtocol::kAsShipped
-                                  ? group.as_shipped
-                                  : group.leave_one_out;
-    const Verdict verdict = VerdictOf(limit, of_group);
-    CountLimit(verdict, limits);
-    table.Add(GroupCells(group, answers.protocol, limit, of_group, verdict));
-    list.push_back(
-        GroupJson(group, answers.protocol, limit, of_group, verdict));
-  };
   for (const PublishedGroup& group : result.published.groups) {
     std::vector<size_t> rows;
     for (const size_t i : result.rows) {
       if (result.published.rows[i].group == group.name) rows.push_back(i);
     }
+    if (rows.empty()) continue;
     for (const JudgedAnswers& answers : result.answers) {
-      GroupResult of_group = ResultOf(result.published, answers, rows);
       const auto& free = answers.predictions.free_parameters;
       const auto found = free.find(group.name);
-      of_group.parameters = found == free.end() ? 0 : found->second;
-      add(group, answers, of_group, !rows.empty() && IsLimited(group));
+      // What something is asked of, and nothing is answered, is not left out.
+      AddLines({group,
+                answers.protocol,
+                AskedLines(group, LinesOf(result.published, answers, rows)),
+                found == free.end() ? 0 : found->second},
+               table,
+               list,
+               limits);
     }
   }
   const std::array<std::pair<std::string_view, std::string_view>, 2> orders = {
       {{"run_time", "order of devices by time"},
        {"cost", "order of devices by cost"}}};
   for (const auto& [quantity, title] : orders) {
+    const PublishedGroup group = RankGroup(quantity, title);
     for (const JudgedAnswers& answers : result.answers) {
-      add(RankGroup(quantity, title),
-          answers,
-          RankResult(answers.ranks, quantity),
-          false);
+      const GroupLine line = RankLine(answers.ranks, quantity);
+      if (line.judged == 0) continue;
+      AddLines({group, answers.protocol, {line}, 0}, table, list, limits);
     }
   }
   return table;

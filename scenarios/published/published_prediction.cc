@@ -154,14 +154,21 @@ class PublishedPredictor {
       prediction.refused = true;
       throw InputError("refused: " + answered.estimate.Obstacle());
     }
+    auto& of_group = parameters_[row.group];
+    const auto rest_on = [&of_group](const Ground& ground) {
+      of_group.insert(ground.parameters.begin(), ground.parameters.end());
+    };
+    // An answer that another run has a part in rests on what that one has seen.
     const auto other = [&](const std::string& name) -> const JobEstimate& {
-      return EstimateOf(published_.runs.at(name), run).estimate;
+      const PublishedRun& second = published_.runs.at(name);
+      const Answered& of_second = EstimateOf(second, run);
+      prediction.seen = prediction.seen || HasSeen(*of_second.ground, second);
+      rest_on(*of_second.ground);
+      return of_second.estimate;
     };
     const AskedJob asked{run, answered.job, answered.estimate, other};
     prediction.answer = line.of_job(asked);
-    auto& of_group = parameters_[row.group];
-    of_group.insert(answered.ground->parameters.begin(),
-                    answered.ground->parameters.end());
+    rest_on(*answered.ground);
   }
 
   bool HasSeen(const Ground& ground, const PublishedRun& run) const {

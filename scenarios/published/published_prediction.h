@@ -25,7 +25,8 @@ struct PublishedPrediction {
   bool checks_data = false;
   // The product refuses the job, though somebody ran it.
   bool refused = false;
-  // The fit was made from figures of this run, or of its twin.
+  // The fit was made from figures of this run or of its twin, or of the run
+  // that the answer is held against.
   bool seen = false;
   std::string how;     // what the answer rests on
   std::string reason;  // why there is none

@@ -33,7 +33,8 @@ struct PublishedResult {
 JudgedAnswers AnswersOf(const calibrate::Published& published,
                         PublishedProtocol protocol);
 
-// What nobody states of a run and moves its answer: not its price.
+// Whether something that moves a run's answer is stated nowhere: its price and
+// the gap of a recursion over printed layers do not.
 bool IsInferred(const calibrate::PublishedRun& run);
 
 std::string_view ToText(PublishedProtocol protocol);

@@ -31,16 +31,12 @@ std::string ErrorText(const PublishedError& error) {
   ENSURE(false, "a measure without words");
 }
 
-std::string AnswerText(const PublishedRow& row, const PublishedAnswer& answer) {
-  if (answer.fits) return *answer.fits ? "fits" : "does not fit";
-  if (!answer.value) return "-";
-  std::string text = FigureText(row.quantity, *answer.value);
-  if (answer.low) {
-    text += fmt::format(" ({} .. {})",
-                        FigureText(row.quantity, *answer.low),
-                        FigureText(row.quantity, *answer.high));
-  }
-  return text;
+// What an answer rests on, and that it is none that `predict` prints.
+std::string GroundText(const PublishedRow& row,
+                       const PublishedPrediction& prediction) {
+  const std::string_view derived = AnswerOf(row.quantity).derived;
+  if (derived.empty()) return prediction.how;
+  return fmt::format("{}; derived: {}", prediction.how, derived);
 }
 
 Json AnswerJson(const PublishedPrediction& prediction,
@@ -65,6 +61,19 @@ Json AnswerJson(const PublishedPrediction& prediction,
 }
 
 }  // namespace
+
+std::string PublishedAnswerText(const PublishedRow& row,
+                                const PublishedAnswer& answer) {
+  if (answer.fits) return *answer.fits ? "fits" : "does not fit";
+  if (!answer.value) return "-";
+  std::string text = FigureText(row.quantity, *answer.value);
+  if (answer.low) {
+    text += fmt::format(" ({} .. {})",
+                        FigureText(row.quantity, *answer.low),
+                        FigureText(row.quantity, *answer.high));
+  }
+  return text;
+}
 
 Table RowTable(const PublishedResult& result) {
   Table table;
@@ -95,14 +104,14 @@ Table RowTable(const PublishedResult& result) {
     for (const JudgedAnswers& answers : result.answers) {
       const PublishedPrediction& p = answers.predictions.rows[i];
       const auto& error = answers.errors[i];
-      cells.push_back(p.predicted() ? Cell(AnswerText(row, p.answer),
+      cells.push_back(p.predicted() ? Cell(PublishedAnswerText(row, p.answer),
                                            p.answer.value.value_or(0))
                                     : none);
       cells.push_back(error ? Cell(ErrorText(*error), error->error) : none);
     }
     cells.push_back(IsInferred(run) ? "yes" : "no");
     cells.push_back(shipped.seen ? "yes" : "no");
-    cells.push_back(shipped.reason.empty() ? Cell(shipped.how)
+    cells.push_back(shipped.reason.empty() ? Cell(GroundText(row, shipped))
                                            : Cell(shipped.reason));
     table.Add(std::move(cells));
   }
@@ -119,6 +128,8 @@ Json RowJson(const PublishedResult& result, size_t i) {
   json["devices"] = run.device_count;
   json["quantity"] = row.quantity;
   json["unit"] = calibrate::FindQuantity(row.quantity).measure.unit;
+  const std::string_view derived = AnswerOf(row.quantity).derived;
+  json["derived"] = derived.empty() ? Json(nullptr) : Json(derived);
   json["printed"] = row.value.text;
   json["measured"] = row.value.low;
   json["use"] = calibrate::ToText(row.use);

@@ -104,16 +104,43 @@ std::string CoverageLine(std::string_view name, const Coverage& of) {
       of.without);
 }
 
+// Bounds, outcomes and counts that the answer is past, each by its row.
+void NameWrong(const PublishedResult& result,
+               const JudgedAnswers& answers,
+               Report& report) {
+  for (const size_t i : result.rows) {
+    const auto& error = answers.errors[i];
+    const PublishedPrediction& prediction = answers.predictions.rows[i];
+    if (!error || error->right || prediction.checks_data ||
+        error->measure == PublishedMeasure::kPercent ||
+        error->measure == PublishedMeasure::kPoints) {
+      continue;
+    }
+    const calibrate::PublishedRow& row = result.published.rows[i];
+    report.notes.push_back(
+        fmt::format("{}: {} is wrong: {} for {}",
+                    ToText(answers.protocol),
+                    row.id,
+                    PublishedAnswerText(row, prediction.answer),
+                    row.value.text));
+  }
+}
+
 void AddNotes(const PublishedResult& result, Report& report) {
   report.notes.emplace_back(
       "as-shipped: what `predict` answers for FILE.yaml#run; leave-one-out: "
       "the same with a fit to the other runs of the device in its document, "
       "without any figure of the run or its twin");
   report.notes.emplace_back(
-      "rows whose run has an assumption of its own (batch, length, precision, "
-      "optimizer, device) count under \"with inferred\" alone; limits are "
-      "about all");
+      "not \"stated\": rows of whose run or workload something is assumed "
+      "that moves the answer (model, batch, length, samples, precision, "
+      "optimizer, device); limits are about all");
+  report.notes.emplace_back(
+      "every row of a group is in one of its lines, by what its error is in; a "
+      "limit in percent is of errors in percent, and what is wrong misses "
+      "whatever limit its group has");
   for (const JudgedAnswers& answers : result.answers) {
+    NameWrong(result, answers, report);
     for (const PublishedRank& rank : answers.ranks) {
       if (rank.right) continue;
       report.notes.push_back(

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "calibrate/records/import/published_quantity.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
-#include "model/kernels.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/published/figure_checks.h"
+#include "scenarios/report/answer_figures.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -36,26 +35,42 @@ PublishedAnswer OfPart(const AskedJob& asked,
   return answer;
 }
 
-// What is as sure as the step.
-PublishedAnswer OfStep(const AskedJob& asked, Seconds<> time) {
-  return OfPart(asked, time, asked.estimate.step.log_sigma);
+// What `predict` says under that key, though the job does not fit, too.
+double PredictSays(const AskedJob& asked, std::string_view key) {
+  const Answered answered{asked.estimate,
+                          std::nullopt,
+                          asked.job.scenario.epochs,
+                          asked.job.device->memory_bandwidth};
+  const std::optional<double> value = FigureOf(key).of(answered);
+  if (!value) {
+    throw InputError(fmt::format("the answer has no {} of this device", key));
+  }
+  return *value;
 }
 
-// `amount` over a time of a step.
-PublishedAnswer Rate(double amount, const PublishedAnswer& of_time) {
-  PublishedAnswer answer = Of(amount / *of_time.value);
-  answer.low = amount / *of_time.high;
-  answer.high = amount / *of_time.low;
+// The same with the ends of its 80 % interval.
+PublishedAnswer PredictSays(const AskedJob& asked,
+                            std::string_view key,
+                            std::string_view low,
+                            std::string_view high) {
+  PublishedAnswer answer = Of(PredictSays(asked, key));
+  answer.low = PredictSays(asked, low);
+  answer.high = PredictSays(asked, high);
   return answer;
 }
 
-double StepSamples(const AskedJob& asked) {
-  const model::Workload& w = asked.estimate.workload;
-  return static_cast<double>(w.batch * w.accumulation * asked.estimate.devices);
+// A rate that is as sure as the time of `log_sigma` that it is over.
+PublishedAnswer RateOf(const AskedJob& asked, double rate, double log_sigma) {
+  const StepEstimate& step = asked.estimate.step;
+  PublishedAnswer answer = Of(rate);
+  answer.low = rate / step.HighFactor(log_sigma);
+  answer.high = rate / step.LowFactor(log_sigma);
+  return answer;
 }
 
-double StepFlops(const AskedJob& asked) {
-  return static_cast<double>(model::StepModelFlops(asked.estimate.workload));
+// One as sure as the step.
+PublishedAnswer StepRate(const AskedJob& asked, std::string_view key) {
+  return RateOf(asked, PredictSays(asked, key), asked.estimate.step.log_sigma);
 }
 
 const calibrate::EngineProfile& Engines(const AskedJob& asked) {
@@ -66,18 +81,18 @@ const calibrate::EngineProfile& Engines(const AskedJob& asked) {
 }
 
 PublishedAnswer RunTime(const AskedJob& asked) {
-  PublishedAnswer answer = Of(ToSeconds(asked.estimate.run.total()));
-  answer.low = ToSeconds(asked.estimate.run_low);
-  answer.high = ToSeconds(asked.estimate.run_high);
-  return answer;
+  return PredictSays(asked, "run_time_s", "run_time_low_s", "run_time_high_s");
 }
 
 PublishedAnswer EpochTime(const AskedJob& asked) {
-  return OfStep(asked, asked.estimate.run.epoch(asked.job.scenario.epochs));
+  return OfPart(asked,
+                Seconds<>(PredictSays(asked, "epoch_time_s")),
+                asked.estimate.step.log_sigma);
 }
 
 PublishedAnswer StepTime(const AskedJob& asked) {
-  return OfStep(asked, asked.estimate.step.total());
+  return PredictSays(
+      asked, "step_time_s", "step_time_low_s", "step_time_high_s");
 }
 
 PublishedAnswer ForwardTime(const AskedJob& asked) {
@@ -85,13 +100,9 @@ PublishedAnswer ForwardTime(const AskedJob& asked) {
   return OfPart(asked, step.forward.total(), step.forward_log_sigma);
 }
 
-// With what the ranks wait for each other.
 PublishedAnswer BackwardTime(const AskedJob& asked) {
   const StepEstimate& step = asked.estimate.step;
-  return OfPart(
-      asked,
-      step.backward.total() + step.communication + step.slowed_computation,
-      step.backward_log_sigma);
+  return OfPart(asked, step.backward_with_messages(), step.backward_log_sigma);
 }
 
 PublishedAnswer OptimizerTime(const AskedJob& asked) {
@@ -99,41 +110,37 @@ PublishedAnswer OptimizerTime(const AskedJob& asked) {
   return OfPart(asked, step.optimizer.total(), step.optimizer_log_sigma);
 }
 
-// The time of an update, without what it waits for the host.
 PublishedAnswer ActiveTime(const AskedJob& asked) {
-  const StepEstimate& step = asked.estimate.step;
-  return OfPart(asked, step.optimizer.working(), step.optimizer_log_sigma);
+  return OfPart(asked,
+                Seconds<>(PredictSays(asked, "optimizer_busy_s")),
+                asked.estimate.step.optimizer_log_sigma);
 }
 
 PublishedAnswer ActiveRatio(const AskedJob& asked) {
-  const auto& optimizer = asked.estimate.step.optimizer;
-  return Of((optimizer.total() - optimizer.overhead) / optimizer.total());
+  return Of(PredictSays(asked, "optimizer_busy_share"));
 }
 
 PublishedAnswer Throughput(const AskedJob& asked) {
-  return Rate(StepSamples(asked), StepTime(asked));
+  return StepRate(asked, "samples_per_s");
 }
 
 PublishedAnswer TokenRate(const AskedJob& asked) {
-  const auto length =
-      static_cast<double>(asked.estimate.workload.sequence_length);
-  return Rate(StepSamples(asked) * length, StepTime(asked));
+  return StepRate(asked, "tokens_per_s");
 }
 
 PublishedAnswer OnChipThroughput(const AskedJob& asked) {
-  return Rate(StepSamples(asked), ForwardTime(asked));
+  const StepEstimate& step = asked.estimate.step;
+  const double rate = PredictSays(asked, "samples_per_s") *
+                      (step.total() / step.forward.total());
+  return RateOf(asked, rate, step.forward_log_sigma);
 }
 
 PublishedAnswer Energy(const AskedJob& asked) {
   if (!asked.estimate.energy) {
     throw InputError("no power of this device is known");
   }
-  PublishedAnswer answer = Of(ToJoules(*asked.estimate.energy));
-  if (const auto range = EnergyRangeOf(asked.estimate)) {
-    answer.low = ToJoules(range->low);
-    answer.high = ToJoules(range->high);
-  }
-  return answer;
+  if (!EnergyRangeOf(asked.estimate)) return Of(PredictSays(asked, "energy_j"));
+  return PredictSays(asked, "energy_j", "energy_low_j", "energy_high_j");
 }
 
 PublishedAnswer Fits(const AskedJob& asked) {
@@ -150,7 +157,7 @@ PublishedAnswer LargestBatch(const AskedJob& asked) {
 }
 
 PublishedAnswer MemoryUsed(const AskedJob& asked) {
-  return Of(ToBytes(asked.estimate.memory.total()));
+  return Of(PredictSays(asked, "memory_bytes"));
 }
 
 // The framework's own count: tensors, without the driver's context.
@@ -159,30 +166,30 @@ PublishedAnswer PeakMemory(const AskedJob& asked) {
 }
 
 PublishedAnswer Launches(const AskedJob& asked) {
-  return Of(static_cast<double>(model::ExpandKernels(asked.estimate.workload)
-                                    .Counts(model::Phase::kOptimizer)
-                                    .launches));
+  return Of(PredictSays(asked, "optimizer_launches"));
 }
 
 PublishedAnswer GemmShare(const AskedJob& asked) {
-  return Of(asked.estimate.step.matrix() / asked.estimate.step.busy());
+  return Of(PredictSays(asked, "matrix_share"));
 }
 
-PublishedAnswer StepFlopsOf(const AskedJob& asked) {
-  return Of(StepFlops(asked));
+PublishedAnswer FlopsOfStep(const AskedJob& asked) {
+  return Of(PredictSays(asked, "step_flops"));
 }
 
 PublishedAnswer AchievedFlops(const AskedJob& asked) {
-  return Rate(StepFlops(asked), StepTime(asked));
+  return StepRate(asked, "flops_per_s");
 }
 
-PublishedAnswer Mfu(const AskedJob& asked) { return Of(asked.estimate.mfu); }
+PublishedAnswer Mfu(const AskedJob& asked) {
+  return Of(PredictSays(asked, "mfu"));
+}
 
 PublishedAnswer Intensity(const AskedJob& asked) {
-  return Of(StepFlops(asked) / ToBytes(*Engines(asked).traffic));
+  return Of(PredictSays(asked, "flops_per_byte"));
 }
 
-PublishedAnswer Traffic(const AskedJob& asked) {
+PublishedAnswer HbmTraffic(const AskedJob& asked) {
   return Of(ToBytes(*Engines(asked).traffic));
 }
 
@@ -202,9 +209,7 @@ PublishedAnswer Scalar(const AskedJob& asked) {
 PublishedAnswer Dma(const AskedJob& asked) { return Of(*Engines(asked).dma); }
 
 PublishedAnswer BandwidthShare(const AskedJob& asked) {
-  return Of(ToBytes(*Engines(asked).traffic) /
-            ToSeconds(asked.estimate.step.total()) /
-            asked.job.device->memory_bandwidth.base());
+  return Of(PredictSays(asked, "bandwidth_share"));
 }
 
 // How much faster than the run that it is held against.
@@ -224,6 +229,8 @@ constexpr std::string_view kFirst =
     "of the first step, which sets up its state; the answer is of any other";
 constexpr std::string_view kCounter =
     "a profiler's counter that the answer has not";
+constexpr std::string_view kOfBatch =
+    "largest_batch, of a core where the run's batches are";
 constexpr std::string_view kNoJob = "of a tensor, on no device and in no job";
 constexpr std::string_view kMachine = "a size of the machine";
 
@@ -235,7 +242,10 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
     {.name = "allreduce_bandwidth", .why_not = kKernel},
     {.name = "allreduce_time", .why_not = kKernel},
     {.name = "arithmetic_intensity", .of_job = Intensity},
-    {.name = "backward_time", .of_job = BackwardTime},
+    {.name = "backward_time",
+     .of_job = BackwardTime,
+     .derived =
+         "phases.backward_s with communication_s and slowed_computation_s"},
     {.name = "billing_unit_price", .of_figures = CheckBillingUnitPrice},
     {.name = "billing_units_per_hour", .of_figures = CheckBillingUnits},
     {.name = "bytes_per_gradient", .why_not = kNoJob},
@@ -250,22 +260,24 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
     {.name = "estimate_error", .of_figures = CheckEstimateError},
     {.name = "failing_batch",
      .of_job = LargestBatch,
-     .though_it_does_not_fit = true},
+     .though_it_does_not_fit = true,
+     .derived = kOfBatch},
     {.name = "first_update_energy", .why_not = kFirst},
     {.name = "first_update_launches", .why_not = kFirst},
     {.name = "first_update_time", .why_not = kFirst},
     {.name = "fits", .of_job = Fits, .though_it_does_not_fit = true},
     {.name = "flops_per_step",
-     .of_job = StepFlopsOf,
+     .of_job = FlopsOfStep,
      .though_it_does_not_fit = true},
     {.name = "forward_time", .of_job = ForwardTime},
     {.name = "gemm_share", .of_job = GemmShare},
-    {.name = "hbm_traffic", .of_job = Traffic},
+    {.name = "hbm_traffic", .of_job = HbmTraffic},
     {.name = "host_memory", .why_not = kMachine},
     {.name = "kernel_time", .why_not = kKernel},
     {.name = "largest_batch",
      .of_job = LargestBatch,
-     .though_it_does_not_fit = true},
+     .though_it_does_not_fit = true,
+     .derived = kOfBatch},
     {.name = "latency",
      .of_job = StepTime,
      .of_figures = CheckLatency,
@@ -292,20 +304,25 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
      .of_job = ForwardTime,
      .of_figures = CheckOnChipLatency,
      .repeats = "on_chip_throughput"},
-    {.name = "on_chip_throughput", .of_job = OnChipThroughput},
+    {.name = "on_chip_throughput",
+     .of_job = OnChipThroughput,
+     .derived = "samples_per_s times step_time_s over phases.forward_s"},
     {.name = "optimizer_time", .of_job = OptimizerTime},
     {.name = "peak_bandwidth", .of_figures = CheckBandwidth},
     {.name = "peak_compute", .of_figures = CheckPeak},
     {.name = "peak_memory",
      .of_job = PeakMemory,
-     .though_it_does_not_fit = true},
+     .though_it_does_not_fit = true,
+     .derived = "memory_bytes without the framework's context"},
     {.name = "price", .of_figures = CheckPrice},
     {.name = "ratio", .why_not = kCounter},
     {.name = "recursion_time", .of_figures = CheckRecursion},
     {.name = "run_time", .of_job = RunTime},
     {.name = "samples_in_run", .of_figures = CheckSamples},
     {.name = "score", .of_figures = CheckScore},
-    {.name = "speedup", .of_job = SpeedUp},
+    {.name = "speedup",
+     .of_job = SpeedUp,
+     .derived = "run_time_s of the other run over that of this one"},
     {.name = "spill_traffic", .of_job = Spill},
     {.name = "state_setup_launches", .why_not = kFirst},
     {.name = "state_setup_time", .why_not = kFirst},

@@ -39,6 +39,8 @@ struct QuantityAnswer {
                                 const calibrate::PublishedRow& row) = nullptr;
   std::string_view repeats = {};
   std::string_view why_not = {};
+  // By which arithmetic it follows from figures of `predict`; empty: it is one.
+  std::string_view derived = {};
 };
 
 // The answer of a quantity; every one that a row can have is known.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/error.h"
+#include "model/kernels.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
 #include "scenarios/report/column_unit.h"
@@ -35,6 +36,16 @@ Value Joules(const std::optional<EnergyRange>& range,
              model::Joules<> EnergyRange::*end) {
   if (!range) return std::nullopt;
   return ToJoules((*range).*end);
+}
+
+double StepFlops(const Answered& a) {
+  return static_cast<double>(model::StepModelFlops(a.job.workload));
+}
+
+// Bytes through a device's memory in a step, where its model has them.
+Value Traffic(const Answered& a) {
+  if (!a.job.engines || !a.job.engines->traffic) return std::nullopt;
+  return ToBytes(*a.job.engines->traffic);
 }
 
 constexpr auto kFigures = std::to_array<AnswerFigure>({
@@ -183,6 +194,63 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .of = [](const Answered& a) -> Value { return a.job.mfu; },
      .text = Percent,
      .column = FigureColumn{.title = "MFU (%)", .drop = 6}},
+    {.part = FigurePart::kWork,
+     .key = "step_flops",
+     .about = "Model FLOPs of a rank in a step of its longest batch",
+     .of = [](const Answered& a) -> Value { return StepFlops(a); }},
+    {.part = FigurePart::kWork,
+     .key = "flops_per_s",
+     .about = "These FLOPs over the step's time",
+     .of = [](const Answered& a) -> Value {
+       return StepFlops(a) / ToSeconds(a.job.step.total());
+     }},
+    {.part = FigurePart::kWork,
+     .key = "matrix_share",
+     .about = "Matrix products' share of what a device is busy with in a step",
+     .of = [](const Answered& a) -> Value {
+       const model::Seconds<> busy = a.job.step.busy();
+       if (busy <= model::Seconds<>()) return std::nullopt;
+       return a.job.step.matrix() / busy;
+     }},
+    {.part = FigurePart::kWork,
+     .key = "optimizer_busy_s",
+     .about = "Of the update, what a device is busy with and not its host",
+     .of = [](const Answered& a) -> Value {
+       return ToSeconds(a.job.step.optimizer.working());
+     }},
+    {.part = FigurePart::kWork,
+     .key = "optimizer_busy_share",
+     .about = "Its share of the update",
+     .of = [](const Answered& a) -> Value {
+       const auto& update = a.job.step.optimizer;
+       if (update.total() <= model::Seconds<>()) return std::nullopt;
+       return update.working() / update.total();
+     }},
+    {.part = FigurePart::kWork,
+     .key = "optimizer_launches",
+     .about = "Kernels that an update launches",
+     .of = [](const Answered& a) -> Value {
+       return static_cast<double>(model::ExpandKernels(a.job.workload)
+                                      .Counts(model::Phase::kOptimizer)
+                                      .launches);
+     }},
+    {.part = FigurePart::kWork,
+     .key = "flops_per_byte",
+     .about = "Model FLOPs over bytes through memory, where these are modelled",
+     .of = [](const Answered& a) -> Value {
+       const Value traffic = Traffic(a);
+       if (!traffic) return std::nullopt;
+       return StepFlops(a) / *traffic;
+     }},
+    {.part = FigurePart::kWork,
+     .key = "bandwidth_share",
+     .about = "These bytes over the step's time, of the datasheet's bandwidth",
+     .of = [](const Answered& a) -> Value {
+       const Value traffic = Traffic(a);
+       if (!traffic || !a.memory_bandwidth) return std::nullopt;
+       return *traffic / ToSeconds(a.job.step.total()) /
+              a.memory_bandwidth->base();
+     }},
     {.part = FigurePart::kEnergy,
      .key = "energy_j",
      .about = "Energy of all devices over the run",

@@ -22,10 +22,21 @@ struct Answered {
   const JobEstimate& job;
   std::optional<RunCost> cost = std::nullopt;  // absent: no price is known
   int64_t epochs = 1;
+  // Of the device; absent where no figure that is asked for rests on it.
+  std::optional<model::BytesPerSecond<>> memory_bandwidth = std::nullopt;
 };
 
 // Figures that stand beside each other, in JSON and in a table.
-enum class FigurePart { kMemory, kStep, kEpoch, kRun, kSpeed, kEnergy, kCost };
+enum class FigurePart {
+  kMemory,
+  kStep,
+  kEpoch,
+  kRun,
+  kSpeed,
+  kWork,  // what a step is made of, which a single prediction has
+  kEnergy,
+  kCost
+};
 
 // The column of a figure in a table.
 struct FigureColumn {

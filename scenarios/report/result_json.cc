@@ -70,9 +70,7 @@ void AddStep(const JobEstimate& job, Json& json) {
             {"high_s", ToSeconds(time) * step.HighFactor(log_sigma)}};
       };
   interval("forward", step.forward.total(), step.forward_log_sigma);
-  interval("backward",
-           step.backward.total() + step.communication + step.slowed_computation,
-           step.backward_log_sigma);
+  interval("backward", step.backward_with_messages(), step.backward_log_sigma);
   interval("optimizer", step.optimizer.total(), step.optimizer_log_sigma);
 }
 

@@ -1168,7 +1168,7 @@ class Import(Case):
 # What a number's key may end in, besides being a count of things.
 SUFFIXES = (
     "_s", "_bytes", "_j", "_usd", "_usd_per_hour", "_w", "_percent", "_per_s",
-    "_bytes_per_s", "_flops_per_s",
+    "_bytes_per_s", "_flops_per_s", "_per_byte",
 )  # fmt: skip
 COUNTS = {
     "accumulation", "batch", "data", "determined", "devices", "distinct_shapes", "epochs",
@@ -1177,8 +1177,8 @@ COUNTS = {
     "ties", "train_samples", "trainable_parameters", "used", "vcpus",
     "with_interval", "without_interval",
     "fitted", "free_parameters", "global_batch", "inside_interval", "judged", "limits", "limits_met",
-    "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
-    "wrongly_fits", "wrongly_out",
+    "optimizer_launches", "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
+    "step_flops", "wrongly_fits", "wrongly_out",
     # Of the workload, as `trainfare list keys` has them.
     "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "embedding_size",
@@ -1192,8 +1192,8 @@ COUNTS = {
 }  # fmt: skip
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
-    "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "mfu", "noise", "prior_sigma", "scalar", "score", "share",
+    "bandwidth_share", "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
+    "load_factor", "log_sigma", "matrix_share", "mfu", "noise", "optimizer_busy_share", "prior_sigma", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
@@ -2237,6 +2237,39 @@ class Validate(Case):
             result["overall"]["mape"], sum(errors) / 12, places=9
         )
         self.assertEqual(result["overall"]["max"], max(errors))
+
+    # What `predict` prints of a published quantity, by its keys.
+    SAID = {
+        "run_time": ("run_time_s",), "step_time": ("step_time_s",), "energy": ("energy_j",),
+        "throughput": ("samples_per_s",), "mfu": ("mfu",), "gemm_share": ("matrix_share",),
+        "launches": ("optimizer_launches",), "memory_used": ("memory_bytes",),
+        "utilisation.tensor": ("engines", "tensor"),
+        "optimizer_time": ("phases", "optimizer_s"),
+    }  # fmt: skip
+
+    def test_a_published_run_is_answered_as_it_is_validated(self):
+        folder = os.path.join(ROOT, "scenarios", "published")
+        rows = {}  # that are predicted, by their run
+        for row in self.json_of("validate", folder)["rows"]:
+            if row["quantity"] in self.SAID and row["as-shipped"]["predicted"] is not None:
+                rows.setdefault(row["label"].split("/")[0], []).append(row)
+        files = 0
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".yaml"):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                runs = [run for run in re.findall(r"^  (\w+):$", file.read(), re.M) if run in rows]
+            if not runs:
+                continue
+            files += 1
+            with self.subTest(runs[0]):
+                answer = self.json_of("predict", f"{folder}/{name}#{runs[0]}")["predictions"][0]
+                for row in rows[runs[0]]:
+                    said = answer
+                    for key in self.SAID[row["quantity"]]:
+                        said = said[key]
+                    self.assertAlmostEqual(said / row["as-shipped"]["predicted"], 1, places=12)
+        self.assertEqual(files, 7)  # with a run that is answered
 
     def test_choices_between_devices(self):
         whole = self.json_of("validate", self.table)

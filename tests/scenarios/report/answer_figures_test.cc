@@ -8,6 +8,8 @@
 
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
+#include "model/presets.h"
+#include "model/units.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -37,14 +39,41 @@ TEST_CASE("every figure is in the schema, and says there what it is") {
     const std::string key(figure.key);
     CAPTURE(key);
     const bool of_the_price = figure.part == FigurePart::kCost;
-    const bool beside_estimate =
-        of_the_price || figure.part == FigurePart::kEpoch;
+    const bool beside_estimate = of_the_price ||
+                                 figure.part == FigurePart::kEpoch ||
+                                 figure.part == FigurePart::kWork;
     const json& schemas = beside_estimate ? prediction : estimate;
     REQUIRE(schemas.contains(key));
     CHECK(IsNumber(schemas[key]));
     CHECK(schemas[key].value("description", "") == figure.about);
     if (of_the_price) CHECK(candidate[key] == schemas[key]);
   }
+}
+
+TEST_CASE("what a step is made of goes together") {
+  JobEstimate job;
+  job.workload.architecture = model::FindArchitecture("bert-base-uncased");
+  job.workload.batch = 8;
+  job.workload.sequence_length = 128;
+  job.step.forward.matrix = model::Milliseconds(2);
+  job.step.optimizer.memory = model::Milliseconds(3);
+  job.step.optimizer.overhead = model::Milliseconds(1);
+  Answered answered{job};
+  const auto of = [&](const char* key) { return FigureOf(key).of(answered); };
+  CHECK(*of("optimizer_busy_s") == doctest::Approx(3e-3));
+  CHECK(*of("optimizer_busy_share") == doctest::Approx(0.75));
+  CHECK(*of("matrix_share") == doctest::Approx(0.4));
+  CHECK(*of("flops_per_s") == doctest::Approx(*of("step_flops") / 6e-3));
+  CHECK(*of("optimizer_launches") > 0);
+  // Bytes are known where the device's model has engines alone.
+  CHECK_FALSE(of("flops_per_byte").has_value());
+  CHECK_FALSE(of("bandwidth_share").has_value());
+  job.engines.emplace();
+  job.engines->traffic = model::Bytes<>(6e6);
+  CHECK(*of("flops_per_byte") == doctest::Approx(*of("step_flops") / 6e6));
+  CHECK_FALSE(of("bandwidth_share").has_value());
+  answered.memory_bandwidth = model::BytesPerSecond<>(4e9);
+  CHECK(*of("bandwidth_share") == doctest::Approx(0.25));
 }
 
 TEST_CASE("every number of an estimate in the schema is a figure") {

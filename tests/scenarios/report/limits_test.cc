@@ -12,7 +12,7 @@ namespace trainfare::scenarios {
 namespace {
 
 // Two answers, one of which does not know its cost, and what is beside them.
-Report AnswerOf(std::string_view second_cost = "80") {
+Report ReportWith(std::string_view second_cost = "80") {
   Report report;
   report.json = R"({"price": {"price_usd_per_hour": 2},
     "device": "t4",
@@ -28,7 +28,7 @@ Report AnswerOf(std::string_view second_cost = "80") {
   return report;
 }
 
-std::string Complaint(const char* limit, Report report = AnswerOf()) {
+std::string Complaint(const char* limit, Report report = ReportWith()) {
   CheckLimits({LimitFromText(limit)}, report);
   CHECK((report.exit_code == kLimitPassed) == !report.complaint.empty());
   return report.complaint;
@@ -50,7 +50,7 @@ TEST_CASE("every answer is held to a limit") {
 TEST_CASE("what is not known is not within a limit") {
   for (const char* limit : {"cost_usd>1000", "cost_usd<0"}) {
     CAPTURE(limit);
-    CHECK(Complaint(limit, AnswerOf("null"))
+    CHECK(Complaint(limit, ReportWith("null"))
               .find("cost_usd of predictions/1 is not known") !=
           std::string::npos);
   }
@@ -58,7 +58,7 @@ TEST_CASE("what is not known is not within a limit") {
   CHECK(Complaint("part.cost_s>1") ==
         "--fail-if: part.cost_s is not known, limit part.cost_s>1");
   // By its last name alone, where an example has said that there is one.
-  Report report = AnswerOf();
+  Report report = ReportWith();
   CheckLimits({LimitFromText("hidden_s>1")}, report, Unfound::kNotKnown);
   CHECK(report.exit_code == kLimitPassed);
   CHECK(report.complaint ==
@@ -71,7 +71,7 @@ TEST_CASE("a limit is written in units of its figure") {
   CHECK(Complaint("cost_usd>121usd").empty());
   CHECK_FALSE(Complaint("mfu<45%").empty());
   CHECK(Complaint("mfu<0.4").empty());
-  Report report = AnswerOf();
+  Report report = ReportWith();
   report.answers_in_percent = true;
   CHECK_FALSE(Complaint("mfu<45%", report).empty());
   CHECK(Complaint("mfu>1%", report).empty());  // 0.4 % and 0.5 %
@@ -136,7 +136,7 @@ TEST_CASE("a complaint names the first ten") {
 }
 
 TEST_CASE("an answer that has failed already keeps its code") {
-  Report report = AnswerOf();
+  Report report = ReportWith();
   report.exit_code = kNothingFits;
   CheckLimits({LimitFromText("cost_usd>100")}, report);
   CHECK(report.exit_code == kNothingFits);

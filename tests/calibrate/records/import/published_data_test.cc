@@ -243,6 +243,37 @@ TEST_CASE("a bad file is refused where it is wrong") {
         "by part");
 }
 
+TEST_CASE(
+    "what a workload assumes is assumed of its runs, unless they say it") {
+  const hardware::TemporaryFolder folder;
+  folder.Write(
+      "f.yaml",
+      "schema: trainfare.published/1\n"
+      "title: t\n"
+      "document: d\n"
+      "sources: { t: { records: r, ref: table 1 } }\n"
+      "workloads:\n"
+      "  w: { epochs: 3, precision: fp32, batch: 8, assumed: { epochs: "
+      "usual there, precision: of the day, batch: as elsewhere } }\n"
+      "runs:\n"
+      "  a: { workload: w, device: t4, precision: fp16, batch: 16, "
+      "assumed: { batch: of its twin } }\n"
+      "  b: { workload: w, device: t4 }\n");
+  const Published published = LoadPublished(folder.path());
+  using Reasons = std::map<std::string, std::string>;
+  CHECK(published.runs.at("a").assumed ==
+        Reasons{{"epochs", "usual there"}, {"batch", "of its twin"}});
+  CHECK(published.runs.at("b").assumed == Reasons{{"epochs", "usual there"},
+                                                  {"precision", "of the day"},
+                                                  {"batch", "as elsewhere"}});
+  // No document says the length on IMDb; the chip's type only some runs say.
+  CHECK(All()
+            .runs.at("imdb_tpuv2_tf_bf16_b16")
+            .assumed.contains("sequence_length"));
+  CHECK(All().runs.at("sambanova_ntasks8").assumed.contains("precision"));
+  CHECK_FALSE(All().runs.at("cerebras_b512").assumed.contains("precision"));
+}
+
 TEST_CASE("every record of the source is a row or has a reason, unchanged" *
           doctest::test_suite("shared") *
           doctest::skip(!SharedHas("published"))) {
