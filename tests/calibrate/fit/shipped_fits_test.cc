@@ -35,6 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kFits = fs::path(TRAINFARE_ROOT) / "calibrate" / "fits";
+constexpr const char* kTrainingTable = "measurements/nvidia_dle_training.csv";
 
 // What the model that ships makes of a step by a fit's values; of several
 // devices by its shares of their links, too.
@@ -130,8 +131,8 @@ StepsOfDevice StepsOf(const hardware::Device& device, const Sources& sources) {
 
 // A fit that another version of the model made would say so nowhere.
 TEST_CASE("shipped fits are of the model that ships" *
-          doctest::test_suite("shared") *
-          doctest::skip(!SharedHas("measurements"))) {
+          doctest::test_suite("shared/measurements") *
+          doctest::skip(!SharedHasMeasurements())) {
   const Sources sources = SourcesOfFits();
   int64_t compared = 0;
   std::set<std::string> neuron;
@@ -168,15 +169,14 @@ TEST_CASE("shipped fits are of the model that ships" *
 // The refits tell how far the leverages may be trusted: not further than the
 // rows scatter anyway.
 TEST_CASE("rows left out by leverage are as their refits" *
-          doctest::test_suite("shared") *
-          doctest::skip(!SharedHas("measurements"))) {
-  const fs::path folder = SharedPath("measurements");
+          doctest::test_suite("shared/measurements/nvidia_dle_training") *
+          doctest::skip(!SharedHas(kTrainingTable))) {
   FitOptions by_leverage;
   by_leverage.name_runs = false;
   FitOptions by_refits = by_leverage;
   by_refits.largest_leverage = 0;
   const std::vector<Observation> rows =
-      ReadTable((folder / "nvidia_dle_training.csv").string()).observations;
+      ReadTable(SharedPath(kTrainingTable).string()).observations;
   for (const char* name :
        {"a100_sxm4_40gb", "v100_sxm2_16gb", "v100_sxm3_32gb"}) {
     CAPTURE(name);

@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 
 using model::InputError;
 
-TEST_CASE("runs become records, a fit file and a prediction") {
-  if (NoPython()) return;
+TEST_CASE("runs become records, a fit file and a prediction" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   std::ostringstream log;
   const CalibrateResult result = Calibrate(fake.Options(), log);
@@ -69,8 +69,8 @@ TEST_CASE("runs become records, a fit file and a prediction") {
   CHECK(refit.fit->provenance.source == "here.jsonl");
 }
 
-TEST_CASE("what cannot start says why before anything is run") {
-  if (NoPython()) return;
+TEST_CASE("what cannot start says why before anything is run" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   std::ostringstream log;
   CalibrateOptions options = fake.Options();
@@ -197,8 +197,8 @@ TEST_CASE("measurements of several devices ask for one") {
   CHECK(LoadFit(options.output).kind == hardware::DeviceKind::kGpu);
 }
 
-TEST_CASE("GPUs that the trainer finds are what is calibrated, all of them") {
-  if (NoPython()) return;
+TEST_CASE("GPUs that the trainer finds are what is calibrated, all of them" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   FakeTrainer::Gpus("2", "NVIDIA A100-SXM4-80GB");
   CalibrateOptions options = fake.Options();

@@ -16,8 +16,8 @@
 namespace trainfare::calibrate {
 namespace {
 
-TEST_CASE("towards another question what was measured for the first counts") {
-  if (NoPython()) return;
+TEST_CASE("towards another question what was measured for the first counts" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("towards");
   std::ostringstream log;
   const CalibrateResult first = Calibrate(TowardsStep(fake, 32), log);

@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 
 using model::InputError;
 
-TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
-  if (NoPython()) return;
+TEST_CASE("a disturbed run is repeated once, and the better one is fitted to" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("disturbed");
   std::ostringstream log;
   const CalibrateResult result = Calibrate(fake.Options(), log);
@@ -78,8 +78,8 @@ TEST_CASE("a disturbed run is repeated once, and the better one is fitted to") {
         std::string::npos);
 }
 
-TEST_CASE("on a machine that stays busy runs weigh less, and that is said") {
-  if (NoPython()) return;
+TEST_CASE("on a machine that stays busy runs weigh less, and that is said" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("busy");
   std::ostringstream log;
   const CalibrateResult result = Calibrate(fake.Options(), log);
@@ -90,8 +90,8 @@ TEST_CASE("on a machine that stays busy runs weigh less, and that is said") {
                        "and weigh less in the fit") != std::string::npos);
 }
 
-TEST_CASE("a trainer that fails is one line, and nothing measured is lost") {
-  if (NoPython()) return;
+TEST_CASE("a trainer that fails is one line, and nothing measured is lost" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("die");
   std::ostringstream log;
   CHECK_THROWS_WITH_AS(
@@ -117,8 +117,8 @@ TEST_CASE("a trainer that fails is one line, and nothing measured is lost") {
   CHECK(LinesOf(fake / "fits/here.partial.jsonl") == 2);
 }
 
-TEST_CASE("a trainer that refuses, or runs elsewhere, says so") {
-  if (NoPython()) return;
+TEST_CASE("a trainer that refuses, or runs elsewhere, says so" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("refuse");
   std::ostringstream log;
   CHECK_THROWS_WITH_AS(Calibrate(fake.Options(), log),
@@ -135,8 +135,8 @@ TEST_CASE("a trainer that refuses, or runs elsewhere, says so") {
                        InputError);
 }
 
-TEST_CASE("what a run is worth is told by the interval that is predicted") {
-  if (NoPython()) return;
+TEST_CASE("what a run is worth is told by the interval that is predicted" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("towards");
   const CalibrateOptions options = TowardsStep(fake, 32);
   std::ostringstream log;

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 using model::InputError;
 
-TEST_CASE("--fresh forgets, and sets aside what was there") {
-  if (NoPython()) return;
+TEST_CASE("--fresh forgets, and sets aside what was there" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("interrupt");
   std::ostringstream log;
   Calibrate(fake.Options(), log);
@@ -35,8 +35,8 @@ TEST_CASE("--fresh forgets, and sets aside what was there") {
 }
 
 // What is cut off of a last line is cut from a file of ours alone.
-TEST_CASE("a link in the place of the partial file leaves its target whole") {
-  if (NoPython()) return;
+TEST_CASE("a link in the place of the partial file leaves its target whole" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   const std::string victim = fake / "victim";
   std::ofstream(victim) << "no newline";

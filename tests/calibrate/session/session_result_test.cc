@@ -15,8 +15,8 @@
 namespace trainfare::calibrate {
 namespace {
 
-TEST_CASE("a good fit stays where a calibration is interrupted early") {
-  if (NoPython()) return;
+TEST_CASE("a good fit stays where a calibration is interrupted early" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   std::ostringstream log;
   CalibrateOptions options = fake.Options();
@@ -43,8 +43,8 @@ TEST_CASE("a good fit stays where a calibration is interrupted early") {
   CHECK(LoadFit(options.output + ".old").provenance.runs == runs);
 }
 
-TEST_CASE("a finished calibration leaves fit and records of the one before") {
-  if (NoPython()) return;
+TEST_CASE("a finished calibration leaves fit and records of the one before" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   // Both make the same runs on a machine of any speed: neither gets to the end
   // of its budget.

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 using model::InputError;
 
-TEST_CASE("interrupted, it keeps what is finished and goes on from there") {
-  if (NoPython()) return;
+TEST_CASE("interrupted, it keeps what is finished and goes on from there" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("interrupt");
   std::ostringstream log;
   const CalibrateResult first = Calibrate(fake.Options(), log);
@@ -62,8 +62,8 @@ TEST_CASE("interrupted, it keeps what is finished and goes on from there") {
   CHECK(second.fit->provenance.runs == static_cast<int64_t>(all.runs.size()));
 }
 
-TEST_CASE("what changed while it was interrupted is seen") {
-  if (NoPython()) return;
+TEST_CASE("what changed while it was interrupted is seen" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("interrupt");
   CalibrateOptions options = fake.Options();
   // Steps are long enough to tell.
@@ -84,8 +84,8 @@ TEST_CASE("what changed while it was interrupted is seen") {
   CHECK(Describe(all.runs[3].workload) == Describe(all.runs[0].workload));
 }
 
-TEST_CASE("two calibrations of one output: the second says so and ends") {
-  if (NoPython()) return;
+TEST_CASE("two calibrations of one output: the second says so and ends" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   const CalibrateOptions options = fake.Options();
   fs::create_directories(fs::path(options.output).parent_path());
@@ -105,8 +105,8 @@ TEST_CASE("two calibrations of one output: the second says so and ends") {
   CHECK(!fs::exists(options.output + ".lock"));
 }
 
-TEST_CASE("a fit's name says that it is one, before anything is run") {
-  if (NoPython()) return;
+TEST_CASE("a fit's name says that it is one, before anything is run" *
+          doctest::skip(NoPython())) {
   const FakeTrainer fake("");
   CalibrateOptions options = fake.Options();
   std::ostringstream log;

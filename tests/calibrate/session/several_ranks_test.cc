@@ -20,8 +20,11 @@
 namespace trainfare::calibrate {
 namespace {
 
-TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
-  if (NoPython() || hardware::HostCpu().cores < 2) return;
+// A processor has a core for each rank.
+bool NoRanks() { return NoPython() || hardware::HostCpu().cores < 2; }
+
+TEST_CASE("several ranks are timed, fitted and kept beside the runs of one" *
+          doctest::skip(NoRanks())) {
   const FakeTrainer fake("");
   CalibrateOptions options = fake.Options();
   options.ranks = {1, 2};
@@ -66,8 +69,8 @@ TEST_CASE("several ranks are timed, fitted and kept beside the runs of one") {
 }
 
 TEST_CASE(
-    "towards ranks that share state their collectives and runs are timed") {
-  if (NoPython() || hardware::HostCpu().cores < 2) return;
+    "towards ranks that share state their collectives and runs are timed" *
+    doctest::skip(NoRanks())) {
   const FakeTrainer fake("towards");
   CalibrateOptions options = fake.Options();
   options.ranks = {2};
@@ -102,8 +105,8 @@ TEST_CASE(
         network.all_gather->factor);
 }
 
-TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
-  if (NoPython() || hardware::HostCpu().cores < 2) return;
+TEST_CASE("interrupted among all-reduces, the rest are timed the next time" *
+          doctest::skip(NoRanks())) {
   const FakeTrainer fake("interrupt-ranks");
   CalibrateOptions options = fake.Options();
   options.ranks = {2};
@@ -124,8 +127,8 @@ TEST_CASE("interrupted among all-reduces, the rest are timed the next time") {
   CHECK(all.runs.size() > kept.runs.size());
 }
 
-TEST_CASE("ranks that fail cost a line, not the runs of one") {
-  if (NoPython() || hardware::HostCpu().cores < 2) return;
+TEST_CASE("ranks that fail cost a line, not the runs of one" *
+          doctest::skip(NoRanks())) {
   const FakeTrainer fake("no-ranks");
   CalibrateOptions options = fake.Options();
   options.ranks = {2};

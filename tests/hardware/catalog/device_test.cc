@@ -178,8 +178,8 @@ TEST_CASE("a device is found by name, reported name or alias") {
 }
 
 TEST_CASE("device names of the measurement tables are known" *
-          doctest::test_suite("shared") *
-          doctest::skip(!SharedHas("measurements"))) {
+          doctest::test_suite("shared/measurements") *
+          doctest::skip(!SharedHasMeasurements())) {
   const fs::path folder = SharedPath("measurements");
   // No facts about these are at hand.
   std::set<std::string> missing = {

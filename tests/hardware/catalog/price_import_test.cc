@@ -47,7 +47,7 @@ const std::string kGoogleHeader =
 }  // namespace
 
 TEST_CASE("Google's catalog: everything dropped is counted" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/gcp") *
           doctest::skip(!SharedHas(Catalog("gcp")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("gcp")).string(), "gcp", "2026-05-20");
@@ -78,7 +78,7 @@ TEST_CASE("Google's catalog: everything dropped is counted" *
 }
 
 TEST_CASE("Google's offers in the place of on-demand are marked" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/gcp") *
           doctest::skip(!SharedHas(Catalog("gcp")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("gcp")).string(), "gcp", "2026-05-20");
@@ -101,7 +101,7 @@ TEST_CASE("Google's offers in the place of on-demand are marked" *
 }
 
 TEST_CASE("Azure's lines of 11 fields are read" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/azure") *
           doctest::skip(!SharedHas(Catalog("azure")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("azure")).string(), "azure", "2026-05-20");
@@ -120,7 +120,7 @@ TEST_CASE("Azure's lines of 11 fields are read" *
 }
 
 TEST_CASE("Lambda's machines without a GPU are left out" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/lambda") *
           doctest::skip(!SharedHas(Catalog("lambda")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("lambda")).string(), "lambda", "2026-05-07");
@@ -130,7 +130,7 @@ TEST_CASE("Lambda's machines without a GPU are left out" *
 }
 
 TEST_CASE("a cloud that is not in the catalog keeps its instances" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/nebius") *
           doctest::skip(!SharedHas(Catalog("nebius")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("nebius")).string(), "nebius", "2026-11-20");

@@ -122,7 +122,7 @@ TEST_CASE("what is not known is no price, and an unknown cloud an error") {
 }
 
 TEST_CASE("the shipped prices are those of the quick table" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/quick_table") *
           doctest::skip(!SharedHas("prices/quick_table.csv"))) {
   const CsvFile file =
       CsvFile::Read(SharedPath("prices/quick_table.csv").string());

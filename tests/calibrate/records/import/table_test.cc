@@ -206,8 +206,8 @@ TEST_CASE("a table that is not right says where") {
 }
 
 TEST_CASE("every published table is read, and every row accounted for" *
-          doctest::test_suite("shared") *
-          doctest::skip(!SharedHas("measurements"))) {
+          doctest::test_suite("shared/measurements") *
+          doctest::skip(!SharedHasMeasurements())) {
   const fs::path folder = SharedPath("measurements");
   struct Expected {
     const char* file;
