@@ -87,7 +87,7 @@ int64_t ConfigJson::PositiveCount(const char* key, int64_t fallback) const {
 }
 
 bool ConfigJson::Flag(const char* key, bool fallback) const {
-  asked_.emplace(key);
+  if (IsNull(key)) return false;
   return parsed_->object.Flag(key, fallback);
 }
 

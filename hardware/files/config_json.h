@@ -43,7 +43,7 @@ class ConfigJson {
   int64_t Count(const char* key, int64_t fallback) const;
   int64_t PositiveCount(const char* key) const;
   int64_t PositiveCount(const char* key, int64_t fallback) const;
-  bool Flag(const char* key, bool fallback) const;
+  bool Flag(const char* key, bool fallback) const;  // null is no, as in Python
   double Positive(const char* key, double fallback) const;
   double Share(const char* key, double fallback = 0.0) const;  // below 1
   double Part(const char* key, double fallback) const;         // 1 is all

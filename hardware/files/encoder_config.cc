@@ -214,6 +214,8 @@ Architecture ReadBart(const ConfigJson& c) {
 // not train.
 Architecture ReadMarian(const ConfigJson& c) {
   Architecture a = ReadTwoSides(c);
+  // Its class does not scale where the file does not say.
+  c.At("scale_embedding");
   c.Expect("scale_embedding", true);
   c.Expect("share_encoder_decoder_embeddings", true);
   c.Expect("decoder_vocab_size", a.vocabulary);

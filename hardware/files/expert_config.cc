@@ -26,6 +26,10 @@ Architecture ReadMixtral(const ConfigJson& c) {
 
 Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   Architecture a = ReadQwen(c, version_3, version_3 ? 4 : 16);
+  // The third's class has windows in every block, or in none.
+  if (version_3 && c.Flag("use_sliding_window", false)) {
+    ReadWindow(c, a.layers, a, 4096);
+  }
   a.head_size = c.PositiveCount("head_dim", 0);  // without the other's default
   a.experts = c.Count("num_experts", version_3 ? 128 : 60);
   a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
@@ -51,7 +55,7 @@ Architecture ReadOlmoe(const ConfigJson& c) {
   return a;
 }
 
-Architecture ReadDeepSeek(const ConfigJson& c) {
+Architecture ReadDeepSeek(const ConfigJson& c, bool version_3) {
   Architecture a = ReadLlama(c);
   a.output_bias = a.attention_bias;
   a.key_value_heads = 0;
@@ -59,14 +63,20 @@ Architecture ReadDeepSeek(const ConfigJson& c) {
   a.rotary_head_size = c.Count("qk_rope_head_dim", 64);
   a.head_size = plain + a.rotary_head_size;
   a.value_head_size = c.Count("v_head_dim", 128);
-  a.latent_query = c.Count("q_lora_rank", 0);
+  // Null is none; a file that does not say has the rank of its class.
+  a.latent_query = c.IsNull("q_lora_rank") ? 0 : c.Count("q_lora_rank", 1536);
   a.latent_key_value = c.Count("kv_lora_rank", 512);
-  a.experts = c.Count("n_routed_experts", 0);
-  a.experts_per_token = c.Count("num_experts_per_tok");
-  a.expert_intermediate = c.Count("moe_intermediate_size");
-  a.shared_intermediate =
-      c.Count("n_shared_experts", 0) * a.expert_intermediate;
-  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  a.experts = c.Count("n_routed_experts", version_3 ? 256 : 64);
+  // The second's class does not say either.
+  a.experts_per_token = version_3 ? c.Count("num_experts_per_tok", 8)
+                                  : c.Count("num_experts_per_tok");
+  a.expert_intermediate =
+      c.Count("moe_intermediate_size", version_3 ? 2048 : 1407);
+  const int64_t shared = c.IsNull("n_shared_experts")
+                             ? 0
+                             : c.Count("n_shared_experts", version_3 ? 1 : 2);
+  a.shared_intermediate = shared * a.expert_intermediate;
+  a.dense_layers = c.Count("first_k_dense_replace", version_3 ? 3 : 0);
   c.Expect("moe_layer_freq", 1);
   c.Expect("qk_head_dim", a.head_size);
   // Weights come in fp8 blocks; a step's precision is the scenario's.
@@ -75,7 +85,7 @@ Architecture ReadDeepSeek(const ConfigJson& c) {
 }
 
 Architecture ReadGraniteMoe(const ConfigJson& c) {
-  Architecture a = ReadGranites(c, /*tied=*/false);
+  Architecture a = ReadGranites(c);
   a.experts = c.Count("num_local_experts", 8);
   a.experts_per_token = c.Count("num_experts_per_tok", 2);
   a.expert_intermediate = a.intermediate;
@@ -126,8 +136,10 @@ Architecture ReadGlm4Moe(const ConfigJson& c) {
 }
 
 constexpr std::array kExpertDecoders = {
-    ModelType{"deepseek_v2", &ReadDeepSeek},
-    ModelType{"deepseek_v3", &ReadDeepSeek},
+    ModelType{"deepseek_v2",
+              [](const ConfigJson& c) { return ReadDeepSeek(c, false); }},
+    ModelType{"deepseek_v3",
+              [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
     ModelType{"glm4_moe", &ReadGlm4Moe},
     ModelType{"gpt_oss", &ReadGptOss},
     ModelType{"granitemoe", &ReadGraniteMoe},

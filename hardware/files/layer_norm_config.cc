@@ -107,8 +107,8 @@ Architecture ReadStableLm(const ConfigJson& c) {
   return a;
 }
 
-// What decoders after GPT-2 share.
-Architecture ReadGpt(const ConfigJson& c) {
+// What decoders after GPT-2 share. `activation`: of the type's class.
+Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("n_layer");
@@ -119,7 +119,7 @@ Architecture ReadGpt(const ConfigJson& c) {
   a.positions = c.PositiveCount("n_positions");
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;
-  ReadActivation(c, "activation_function", "gelu_new", a);
+  ReadActivation(c, "activation_function", activation, a);
   Ignore(c,
          {"attn_pdrop",
           "layer_norm_epsilon",
@@ -146,7 +146,7 @@ Architecture ReadGpt2(const ConfigJson& c) {
 }
 
 Architecture ReadGptBigCode(const ConfigJson& c) {
-  Architecture a = ReadGpt(c);
+  Architecture a = ReadGpt(c, "gelu_pytorch_tanh");
   a.dropout = c.Share("resid_pdrop", 0.1);
   const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
   c.Expect("num_key_value_heads", keys);
@@ -250,7 +250,8 @@ Architecture ReadGptJ(const ConfigJson& c) {
   Architecture a = ReadGpt(c);
   a.separate_projections = true;
   a.position_kind = model::PositionKind::kRotary;
-  a.rotary_head_size = c.Count("rotary_dim", 64);
+  // Null is all of a head.
+  a.rotary_head_size = c.IsNull("rotary_dim") ? 0 : c.Count("rotary_dim", 64);
   a.attention_bias = a.output_bias = false;
   a.parallel_block = a.shared_norm = true;
   a.logits_bias = true;

@@ -267,76 +267,6 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
   }
 }
 
-#include "tests/hardware/files/saved_configs.inc"
-
-TEST_CASE("files as Transformers saves them are read, of every type") {
-  for (const auto& [saved, trains] : kSavedConfigs) {
-    const std::string_view text = saved;
-    CAPTURE(text);
-    CHECK(model::TotalParameters(Read(std::string(text))) == trains);
-  }
-}
-
-// Key and value heads, windows and head sizes that a file leaves out are those
-// of its type's class; parameters of Transformers 4.57 on the meta device.
-TEST_CASE("what a config.json leaves out is as its class has it") {
-  struct Case {
-    std::string_view type;
-    int64_t parameters;
-    int64_t window;
-  };
-  const std::string sizes =
-      R"(, "num_hidden_layers": 2, "hidden_size": 512,
-           "num_attention_heads": 32, "intermediate_size": 256,
-           "vocab_size": 1000, "max_position_embeddings": 8192)";
-  for (const Case& one : {Case{"mistral", 3123712, 4096},
-                          Case{"mixtral", 8636928, 0},
-                          Case{"gemma", 26466816, 0},
-                          Case{"gemma2", 20177408, 4096},
-                          Case{"qwen2", 3913216, 0},
-                          Case{"qwen3", 18590720, 0},
-                          Case{"qwen2_moe", 279488000, 0},
-                          Case{"qwen3_moe", 304327232, 0},
-                          Case{"gpt_oss", 107333440, 128},
-                          Case{"glm", 10735104, 0},
-                          Case{"glm4", 10737152, 0},
-                          Case{"glm4_moe", 281782784, 0},
-                          Case{"ernie4_5", 10213888, 0},
-                          Case{"smollm3", 2480640, 0},
-                          Case{"starcoder2", 2159232, 0},
-                          Case{"seed_oss", 12311040, 0}}) {
-    CAPTURE(one.type);
-    const model::Architecture a =
-        Read(fmt::format(R"({{"model_type": "{}"{}}})", one.type, sizes));
-    CHECK(model::TotalParameters(a) == one.parameters);
-    CHECK(a.window == one.window);
-  }
-  // Null is another thing: as many as heads, and no window.
-  const model::Architecture none =
-      Read(R"({"model_type": "mistral", "num_key_value_heads": null,
-               "sliding_window": null)" +
-           sizes + "}");
-  CHECK(model::TotalParameters(none) == 3910144);
-  CHECK(none.window == 0);
-  CHECK(Refusal(R"({"model_type": "gpt_oss", "layer_types":
-                    ["full_attention"])" +
-                sizes + "}") ==
-        "layer_types: expected a list of 2 words, one a block, got a list of "
-        "1");
-  // A window beyond the positions sees them all.
-  CHECK(Read(R"({"model_type": "mistral", "num_hidden_layers": 2,
-                 "hidden_size": 512, "num_attention_heads": 32,
-                 "intermediate_size": 256, "vocab_size": 1000,
-                 "max_position_embeddings": 64})")
-            .window == 64);
-  // Heads that do not divide: GLM-4.5's class drops what is left.
-  CHECK(Read(R"({"model_type": "glm4_moe", "num_hidden_layers": 2,
-                 "hidden_size": 100, "num_attention_heads": 16,
-                 "intermediate_size": 256, "vocab_size": 1000,
-                 "max_position_embeddings": 64})")
-            .head_size == 6);
-}
-
 // Keys that files on Hugging Face have beside those of their class.
 TEST_CASE("keys of published files that no class reads are understood") {
   const std::string sizes =
@@ -523,6 +453,11 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("head_dim": 16, "layer_types": "sliding_attention")",
              "8:32: layer_types: expected a list of 4 words, one a block, got "
              "\"sliding_attention\""},
+        Case{
+            "gpt_oss",
+            R"("layer_types": ["full_attention"], "num_key_value_heads": 4)",
+            "8:16: layer_types: expected a list of 4 words, one a block, got a "
+            "list of 1"},
         Case{"gemma3_text",
              R"("layer_types": ["sliding_attention", 1, "full", "full"])",
              "8:38: layer_types[1]: expected full_attention or "
