@@ -30,7 +30,6 @@ Architecture ReadStarcoder2(const ConfigJson& c) {
   ReadWindow(c, a.layers, a);
   c.Share("residual_dropout");
   c.Share("embedding_dropout");
-  c.Has("norm_epsilon");
   // What published files keep of the type before, which nothing reads.
   Ignore(c,
          {"activation_function",
@@ -90,7 +89,6 @@ Architecture ReadFalcon(const ConfigJson& c) {
                   (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);
   ReadActivation(c, "activation", "gelu", a);
   a.untied_output = !c.Flag("tie_word_embeddings", true);
-  c.Has("layer_norm_epsilon");
   return a;
 }
 
@@ -122,7 +120,6 @@ Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
   ReadActivation(c, "activation_function", activation, a);
   Ignore(c,
          {"attn_pdrop",
-          "layer_norm_epsilon",
           "n_ctx",
           "scale_attn_weights",
           "summary_activation",
@@ -282,7 +279,6 @@ Architecture ReadBloom(const ConfigJson& c) {
           "attention_softmax_in_fp32",
           "bias_dropout_fusion",
           "hidden_size",
-          "layer_norm_epsilon",
           "masked_softmax_fusion",
           "n_inner",
           "num_attention_heads",

@@ -27,7 +27,6 @@ using model::InputError;
 // Keys that change no count of a step: names, tokens, labels, how text is
 // generated, and what is computed within passes that are there anyway.
 constexpr auto kHarmless = std::to_array<std::string_view>({
-    "_name_or_path",
     "architectures",
     "attn_implementation",
     "auto_map",
@@ -59,6 +58,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "label2id",
     "language",
     "layer_norm_eps",
+    "layer_norm_epsilon",
     "length_penalty",
     "mask_token_id",
     "max_length",
@@ -66,6 +66,8 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "model_type",
     "n_group",
     "no_repeat_ngram_size",
+    "norm_eps",
+    "norm_epsilon",
     "norm_topk_prob",
     "num_beam_groups",
     "num_beams",
@@ -125,12 +127,18 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "use_cache",
 });
 
+// What begins with an underscore is Transformers' own ("_num_labels"), or a
+// remark; the two that change a computation are asked for by the types that read
+// them.
+bool IsHarmless(std::string_view key) {
+  return key.starts_with('_') ||
+         std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
+}
+
 // Names a key that nobody asked for and that may change the computation.
 void RefuseUnknown(const ConfigJson& c, std::string_view type) {
   for (const std::string& key : c.Unasked()) {
-    if (std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end()) {
-      continue;
-    }
+    if (IsHarmless(key)) continue;
     std::vector<std::string_view> known = c.Asked();
     known.insert(known.end(), kHarmless.begin(), kHarmless.end());
     c.Fail(key,

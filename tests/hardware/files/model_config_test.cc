@@ -290,6 +290,7 @@ TEST_CASE("keys of published files that no class reads are understood") {
   CHECK(Read(with("starcoder2",
                   R"("activation_function": "gelu",
                      "attention_softmax_in_fp32": true,
+                     "layer_norm_epsilon": 1e-5,
                      "scale_attn_weights": true)"))
             .layers == 2);
   CHECK(Read(R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
@@ -299,6 +300,25 @@ TEST_CASE("keys of published files that no class reads are understood") {
                  "attention_probs_dropout_prob": 0,
                  "hidden_dropout_prob": 0})")
             .activation == model::Activation::kGeluNew);
+}
+
+// As of bart-large-cnn: two of a table's rows are padding, whatever it says.
+TEST_CASE("what begins with an underscore is Transformers' own") {
+  const std::string bart =
+      R"({"model_type": "bart", "_num_labels": 3,
+          "_attn_implementation": "eager", "extra_pos_embeddings": 0,
+          "replacing_rate": 0, )" +
+      kSides +
+      R"("encoder_attention_heads": 12, "decoder_attention_heads": 12,
+         "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "d_model": 768,
+         "vocab_size": 50265, "max_position_embeddings": 1024})";
+  CHECK(model::TotalParameters(Read(bart)) == 139420416);
+  // Of those that a type reads the value still counts.
+  CHECK(Read(R"({"model_type": "cohere2", "_sliding_window_pattern": 2,
+                 "num_hidden_layers": 4, "hidden_size": 64,
+                 "num_attention_heads": 4, "intermediate_size": 128,
+                 "vocab_size": 100, "max_position_embeddings": 8192})")
+            .windowed_layers == 2);
 }
 
 TEST_CASE("a config.json says what no type has by its name") {
