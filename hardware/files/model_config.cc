@@ -128,7 +128,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
 });
 
 // What begins with an underscore is Transformers' own ("_num_labels"), or a
-// remark; the two that change a computation are asked for by the types that read
+// remark; the two that change a computation are asked for by the types that have
 // them.
 bool IsHarmless(std::string_view key) {
   return key.starts_with('_') ||
@@ -146,6 +146,62 @@ void RefuseUnknown(const ConfigJson& c, std::string_view type) {
                        "step computes{}",
                        type,
                        model::DidYouMean(key, known)));
+  }
+}
+
+// How rotary positions reach beyond what a model was trained on, which changes
+// no count. Names of Transformers' ROPE_INIT_FUNCTIONS, the one that "longrope"
+// had before, and Qwen's of images.
+constexpr auto kRotations = std::to_array<std::string_view>({
+    "default",
+    "dynamic",
+    "linear",
+    "llama3",
+    "longrope",
+    "mrope",
+    "su",
+    "yarn",
+});
+
+// `path`: of the map that names one.
+void RequireKnownRotation(const ConfigJson& c,
+                          const std::string& path,
+                          const nlohmann::json& rotation) {
+  if (!rotation.is_object()) c.Expected(path, "a map", rotation);
+  const char* key = rotation.contains("rope_type") ? "rope_type" : "type";
+  const auto kind = rotation.find(key);
+  if (kind == rotation.end()) {
+    c.Fail(fmt::format("{}.rope_type", path), std::string("missing"));
+  }
+  const std::string place = fmt::format("{}.{}", path, key);
+  if (!kind->is_string()) c.Expected(place, "a text", *kind);
+  const auto& name = kind->get_ref<const std::string&>();
+  if (std::find(kRotations.begin(), kRotations.end(), name) ==
+      kRotations.end()) {
+    c.Fail(place,
+           fmt::format(
+               "unknown kind \"{}\"{}",
+               name,
+               model::OfKnown(name, {kRotations.begin(), kRotations.end()})));
+  }
+}
+
+void RequireKnownRotations(const ConfigJson& c) {
+  if (c.Has("rope_scaling")) {
+    RequireKnownRotation(c, "rope_scaling", c.At("rope_scaling"));
+  }
+  // Transformers 5: with the base of the angles, or such a map a kind of block.
+  if (!c.Has("rope_parameters")) return;
+  const nlohmann::json& all = c.At("rope_parameters");
+  if (!all.is_object()) c.Expected("rope_parameters", "a map", all);
+  for (const auto& item : all.items()) {
+    if (item.value().is_object()) {
+      RequireKnownRotation(
+          c, fmt::format("rope_parameters.{}", item.key()), item.value());
+    }
+  }
+  if (all.contains("rope_type")) {
+    RequireKnownRotation(c, "rope_parameters", all);
   }
 }
 
@@ -372,10 +428,13 @@ model::Architecture ParseModelConfig(std::string text,
                               type,
                               kExtract));
     }
-    config.Fail("model_type",
-                fmt::format("unknown type \"{}\"{}",
-                            type,
-                            model::OfKnown(type, known, known.size())));
+    config.Fail(
+        "model_type",
+        fmt::format(
+            "unknown type \"{}\"{}{}",
+            type,
+            config.Has("auto_map") ? ", of code of its own (auto_map)" : "",
+            model::OfKnown(type, known, known.size())));
   }
   Architecture a = row->read(config);
   // What every file may say.
@@ -388,6 +447,7 @@ model::Architecture ParseModelConfig(std::string text,
   if (a.family == model::Family::kEncoder) {
     config.Expect("tie_word_embeddings", true);
   }
+  RequireKnownRotations(config);
   RefuseUnknown(config, type);
   a.name = config.Text("_name_or_path", type);
   if (a.name.empty()) a.name = type;

@@ -441,6 +441,52 @@ TEST_CASE("dimensions that do not go together are named as the file does") {
         ".json:2:66: n_head: expected a divisor of n_embd = 10, got 3");
 }
 
+TEST_CASE("positions that rotate in a way that nobody knows are refused") {
+  for (const char* kind : {"default",
+                           "dynamic",
+                           "linear",
+                           "llama3",
+                           "longrope",
+                           "mrope",
+                           "su",
+                           "yarn"}) {
+    CAPTURE(kind);
+    for (const char* key : {"rope_type", "type"}) {
+      CHECK(
+          Read(ConfigText(
+                   "llama",
+                   fmt::format(R"("rope_scaling": {{"{}": "{}"}})", key, kind)))
+              .layers == 4);
+    }
+  }
+  const auto refusal = [](std::string_view keys) {
+    return PlacedRefusal(ConfigText("llama", keys));
+  };
+  CHECK(
+      refusal(R"("rope_scaling": {"factor": 4.0, "type": "weird"})") ==
+      ".json:8:41: rope_scaling.type: unknown kind \"weird\"; known: default, "
+      "dynamic, linear, llama3, longrope, mrope, su, yarn");
+  CHECK(refusal(R"("rope_scaling": {"rope_type": "yarm", "type": "yarn"})")
+            .starts_with(".json:8:31: rope_scaling.rope_type: unknown kind "
+                         "\"yarm\"; did you mean \"yarn\"?"));
+  CHECK(refusal(R"("rope_scaling": {"factor": 4.0})") ==
+        ".json:8:17: rope_scaling.rope_type: missing");
+  CHECK(refusal(R"("rope_scaling": "yarn")") ==
+        ".json:8:17: rope_scaling: expected a map, got \"yarn\"");
+  CHECK(refusal(R"("rope_scaling": {"type": 4})") ==
+        ".json:8:26: rope_scaling.type: expected a text, got 4");
+  // As Transformers 5 writes it.
+  CHECK(Read(ConfigText("llama", R"("rope_parameters": {"rope_theta": 1e4})"))
+            .layers == 4);
+  CHECK(refusal(R"("rope_parameters": {"rope_type": "weird"})")
+            .starts_with(".json:8:34: rope_parameters.rope_type: unknown"));
+  CHECK(
+      refusal(
+          R"("rope_parameters": {"full_attention": {"rope_type": "weird"}})")
+          .starts_with(".json:8:53: rope_parameters.full_attention.rope_type: "
+                       "unknown kind"));
+}
+
 TEST_CASE("values that no such key has are refused by their place") {
   struct Case {
     std::string_view type;
@@ -528,6 +574,11 @@ TEST_CASE("values that no such key has are refused by their place") {
     CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) ==
           fmt::format(".json:{}", one.message));
   }
+  // Code of one's own says how it is computed where the type is one's own, too.
+  CHECK(PlacedRefusal(R"({"model_type": "lama", "auto_map": {"A": "b.C"}})")
+            .starts_with(".json:1:16: model_type: unknown type \"lama\", of "
+                         "code of its own (auto_map); did you mean"));
+  CHECK(Read(ConfigText("llama", R"("auto_map": {"A": "b.C"})")).layers == 4);
   // Also before they are divided by: a head of this one has a rotary size.
   CHECK(PlacedRefusal(R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
                           "hidden_size": 8, "num_attention_heads": 0})") ==
