@@ -17,8 +17,11 @@ namespace trainfare::hardware {
 class ConfigJson {
  public:
   // `path`: of the text, in messages; `otherwise` ends what Expect() says: why
-  // no other value is taken.
-  ConfigJson(std::string text, const std::string& path, std::string otherwise);
+  // no other value is taken. `within`: the key whose value is read alone.
+  ConfigJson(std::string text,
+             const std::string& path,
+             std::string otherwise,
+             const std::string& within = "");
   ~ConfigJson();
   ConfigJson(const ConfigJson&) = delete;
   ConfigJson& operator=(const ConfigJson&) = delete;

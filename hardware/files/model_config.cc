@@ -128,8 +128,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
 });
 
 // What begins with an underscore is Transformers' own ("_num_labels"), or a
-// remark; the two that change a computation are asked for by the types that have
-// them.
+// remark; two change a computation, which the types that have them ask for.
 bool IsHarmless(std::string_view key) {
   return key.starts_with('_') ||
          std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
@@ -337,6 +336,63 @@ void RequireConsistent(const ConfigJson& c, const Architecture& a) {
   }
 }
 
+std::string TypeOf(const ConfigJson& c) {
+  const std::string type = c.Text("model_type", "");
+  if (type.empty()) c.Fail("model_type", "missing");
+  return type;
+}
+
+const ModelType* FindType(const std::vector<ModelType>& types,
+                          std::string_view type) {
+  const auto row =
+      std::find_if(types.begin(), types.end(), [&](const ModelType& known) {
+        return known.type == type;
+      });
+  return row == types.end() ? nullptr : &*row;
+}
+
+[[noreturn]] void RefuseType(const ConfigJson& c,
+                             const std::vector<ModelType>& types,
+                             const std::string& type) {
+  std::vector<std::string_view> known;
+  for (const ModelType& one : types) known.push_back(one.type);
+  c.Fail("model_type",
+         fmt::format("unknown type \"{}\"{}{}",
+                     type,
+                     c.Has("auto_map") ? ", of code of its own (auto_map)" : "",
+                     model::OfKnown(type, known, known.size())));
+}
+
+// One of these types, and nothing around it.
+Architecture ReadTyped(const ConfigJson& c,
+                       const std::vector<ModelType>& types) {
+  if (c.Has("vision_config")) {
+    c.Fail("vision_config",
+           std::string("expected a language model, got one with images"));
+  }
+  const std::string type = TypeOf(c);
+  const ModelType* const row = FindType(types, type);
+  if (row == nullptr) RefuseType(c, types, type);
+  Architecture a = row->read(c);
+  // What every file may say.
+  c.Expect("add_cross_attention", false);
+  c.Expect("is_decoder", false);
+  c.Expect("is_encoder_decoder", a.family == model::Family::kEncoderDecoder);
+  c.Expect("pruned_heads", nlohmann::json::object());
+  c.Expect("tie_encoder_decoder", false);
+  if (a.family == model::Family::kEncoder) {
+    c.Expect("tie_word_embeddings", true);
+  }
+  RequireKnownRotations(c);
+  RefuseUnknown(c, type);
+  a.name = c.Text("_name_or_path", type);
+  if (a.name.empty()) a.name = type;
+  // The blocks without a head of their own have the usual one.
+  if (a.key_value_heads == a.heads) a.key_value_heads = 0;
+  RequireConsistent(c, a);
+  return a;
+}
+
 }  // namespace
 
 void SetActivation(const ConfigJson& c,
@@ -402,59 +458,22 @@ model::Architecture ReadModelConfig(const std::string& path) {
 
 model::Architecture ParseModelConfig(std::string text,
                                      const std::string& path) {
-  const ConfigJson config(std::move(text), path, "nothing else is counted");
-  constexpr std::string_view kExtract =
-      "hint: its text_config as a file of its own";
-  if (config.Has("vision_config")) {
-    config.Fail(
-        "vision_config",
-        fmt::format("expected a language model, got one with images; {}",
-                    kExtract));
-  }
-  const std::string type = config.Text("model_type", "");
-  if (type.empty()) config.Fail("model_type", "missing");
+  constexpr const char* kOtherwise = "nothing else is counted";
+  constexpr const char* kText = "text_config";
+  const ConfigJson config(text, path, kOtherwise);
   const std::vector<ModelType> types = AllTypes();
-  const auto row =
-      std::find_if(types.begin(), types.end(), [&](const ModelType& known) {
-        return known.type == type;
-      });
-  if (row == types.end()) {
-    std::vector<std::string_view> known;
-    for (const ModelType& one : types) known.push_back(one.type);
-    if (config.Has("text_config")) {
-      config.Fail("model_type",
-                  fmt::format("expected a language model, got \"{}\" with one "
-                              "inside; {}",
-                              type,
-                              kExtract));
+  const std::string type = TypeOf(config);
+  if (FindType(types, type) == nullptr && config.Has(kText)) {
+    const ConfigJson inner(std::move(text), path, kOtherwise, kText);
+    Architecture a = ReadTyped(inner, types);
+    if (a.family != model::Family::kDecoder) {
+      inner.Fail("model_type",
+                 fmt::format("expected a language model, got {}", a.name));
     }
-    config.Fail(
-        "model_type",
-        fmt::format(
-            "unknown type \"{}\"{}{}",
-            type,
-            config.Has("auto_map") ? ", of code of its own (auto_map)" : "",
-            model::OfKnown(type, known, known.size())));
+    a.name += fmt::format(" (of {}, without what is around it)", type);
+    return a;
   }
-  Architecture a = row->read(config);
-  // What every file may say.
-  config.Expect("add_cross_attention", false);
-  config.Expect("is_decoder", false);
-  config.Expect("is_encoder_decoder",
-                a.family == model::Family::kEncoderDecoder);
-  config.Expect("pruned_heads", nlohmann::json::object());
-  config.Expect("tie_encoder_decoder", false);
-  if (a.family == model::Family::kEncoder) {
-    config.Expect("tie_word_embeddings", true);
-  }
-  RequireKnownRotations(config);
-  RefuseUnknown(config, type);
-  a.name = config.Text("_name_or_path", type);
-  if (a.name.empty()) a.name = type;
-  // The blocks without a head of their own have the usual one.
-  if (a.key_value_heads == a.heads) a.key_value_heads = 0;
-  RequireConsistent(config, a);
-  return a;
+  return ReadTyped(config, types);
 }
 
 }  // namespace trainfare::hardware
