@@ -1,8 +1,12 @@
 // Decoders whose tokens go to some of many experts.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 
 #include "hardware/files/config_json.h"
@@ -24,6 +28,26 @@ Architecture ReadMixtral(const ConfigJson& c) {
   return a;
 }
 
+// Blocks without experts by their numbers, in any order, which have to be the
+// first ones.
+int64_t FirstBlocks(const ConfigJson& c, const char* key) {
+  if (!c.Has(key)) return 0;
+  const json& list = c.At(key);
+  std::set<int64_t> blocks;
+  if (!list.is_array()) c.Expected(key, "a list of blocks", list);
+  for (const json& block : list) {
+    if (!block.is_number_integer()) {
+      c.Expected(fmt::format("{}[{}]", key, blocks.size()), "a block", block);
+    }
+    blocks.insert(block.get<int64_t>());
+  }
+  const int64_t count = std::ssize(blocks);
+  if (count > 0 && (*blocks.begin() != 0 || *blocks.rbegin() != count - 1)) {
+    c.Expected(key, "the first blocks: 0, 1 and so on", list);
+  }
+  return count;
+}
+
 Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   Architecture a = ReadQwen(c, version_3, version_3 ? 4 : 16);
   // The third's class has windows in every block, or in none.
@@ -36,7 +60,7 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   a.expert_intermediate =
       c.Count("moe_intermediate_size", version_3 ? 768 : 1408);
   c.Expect("decoder_sparse_step", 1);
-  c.Expect("mlp_only_layers", json::array());
+  a.dense_layers = FirstBlocks(c, "mlp_only_layers");
   if (!version_3) {
     a.attention_bias = c.Flag("qkv_bias", true);
     a.shared_intermediate = c.Count("shared_expert_intermediate_size", 5632);

@@ -226,6 +226,7 @@ constexpr auto kCopied =
         {"decoder_layers", "decoder_layers"},
         {"decoder_layers", "num_decoder_layers"},
         {"dense_layers", "first_k_dense_replace"},
+        {"dense_layers", "mlp_only_layers"},
         {"embedding_size", "embedding_size"},
         {"embedding_size", "word_embed_proj_dim"},
         {"expert_intermediate", "moe_intermediate_size"},

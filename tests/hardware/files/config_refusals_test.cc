@@ -199,6 +199,20 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("head_dim": 16, "layer_types": "sliding_attention")",
              "8:32: layer_types: expected a list of 4 words, one a block, got "
              "\"sliding_attention\""},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [1])",
+             "8:20: mlp_only_layers: expected the first blocks: 0, 1 and so "
+             "on, got [1]"},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [0, 1, 2, 3, 4])",
+             "8:20: mlp_only_layers: expected a count of at most 4, got 5"},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [0, "1"])",
+             "8:24: mlp_only_layers[1]: expected a block, got \"1\""},
+        Case{"qwen3_moe",
+             R"("decoder_sparse_step": 2)",
+             "8:24: decoder_sparse_step: expected 1, got 2; nothing else is "
+             "counted"},
         Case{
             "gpt_oss",
             R"("layer_types": ["full_attention"], "num_key_value_heads": 4)",

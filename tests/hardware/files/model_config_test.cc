@@ -308,6 +308,21 @@ TEST_CASE("what begins with an underscore is Transformers' own") {
             .windowed_layers == 2);
 }
 
+// Parameters of Transformers 4.57.
+TEST_CASE("the first blocks without experts, by their numbers") {
+  const std::string sizes =
+      R"(, "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100,
+           "num_attention_heads": 4, "num_key_value_heads": 4,
+           "head_dim": 16, "intermediate_size": 128, "num_experts": 8,
+           "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+           "shared_expert_intermediate_size": 48,
+           "max_position_embeddings": 64})";
+  const model::Architecture two =
+      Read(R"({"model_type": "qwen2_moe", "mlp_only_layers": [1, 0])" + sizes);
+  CHECK(two.dense_layers == 2);
+  CHECK(model::TotalParameters(two) == 246720);
+}
+
 TEST_CASE("a config.json says what no type has by its name") {
   const model::Architecture t5 = Read(
       R"({"model_type": "t5", "num_layers": 12, "d_model": 768,
