@@ -89,6 +89,7 @@ Architecture ReadFalcon(const ConfigJson& c) {
                   (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);
   ReadActivation(c, "activation", "gelu", a);
   a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"ff_factor"});  // what ffn_hidden_size says, of published files
   return a;
 }
 

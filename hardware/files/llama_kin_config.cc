@@ -50,6 +50,7 @@ bool HasCap(const ConfigJson& c, const char* key) {
 Architecture ReadGemma2(const ConfigJson& c) {
   Architecture a = ReadGemmas(c, UsualHeads(4));
   ReadWindow(c, (a.layers + 1) / 2, a, 4096);
+  Ignore(c, {"sliding_window_size"});  // published files say it twice
   a.norm_placement = model::NormPlacement::kBoth;
   a.attention_soft_cap = HasCap(c, "attn_logit_softcapping");
   a.output_soft_cap = HasCap(c, "final_logit_softcapping");

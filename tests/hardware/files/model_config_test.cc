@@ -274,6 +274,13 @@ TEST_CASE("keys of published files that no class reads are understood") {
             .layers == 2);
   CHECK(Refusal(with("phi3", R"("full_attn_mod": 2)"))
             .starts_with("full_attn_mod: expected 1"));
+  CHECK(
+      Read(with("gemma2", R"("sliding_window": 32, "sliding_window_size": 16)"))
+          .window == 32);
+  CHECK(Read(R"({"model_type": "falcon", "num_hidden_layers": 2,
+                 "hidden_size": 48, "num_attention_heads": 4,
+                 "vocab_size": 100, "ff_factor": 2, "ffn_hidden_size": 96})")
+            .intermediate == 96);
   CHECK(Read(with("starcoder2",
                   R"("activation_function": "gelu",
                      "attention_softmax_in_fp32": true,
