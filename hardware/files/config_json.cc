@@ -19,18 +19,23 @@ struct ConfigJson::Parsed {
   json value;
   JsonObject object;
 
-  Parsed(std::string of, const std::string& path)
+  Parsed(std::string of, const std::string& path, const std::string& within)
       : text(std::move(of)),
         value(ParseJson(text, path)),
-        object(value, path, /*line=*/0, /*path=*/"", text) {}
+        object(within.empty() ? value : value.at(within),
+               path,
+               /*line=*/0,
+               within,
+               text) {}
 };
 
 ConfigJson::ConfigJson(std::string text,
                        const std::string& path,
-                       std::string otherwise)
+                       std::string otherwise,
+                       const std::string& within)
     : path_(path),
       otherwise_(std::move(otherwise)),
-      parsed_(std::make_unique<const Parsed>(std::move(text), path)) {}
+      parsed_(std::make_unique<const Parsed>(std::move(text), path, within)) {}
 
 ConfigJson::~ConfigJson() = default;
 
@@ -59,8 +64,9 @@ bool ConfigJson::Has(const char* key) const {
 
 bool ConfigJson::IsNull(const char* key) const {
   asked_.emplace(key);
-  const auto at = parsed_->value.find(key);
-  return at != parsed_->value.end() && at->is_null();
+  const json& object = parsed_->object.value();
+  const auto at = object.find(key);
+  return at != object.end() && at->is_null();
 }
 
 const json& ConfigJson::At(const char* key) const {
@@ -87,7 +93,7 @@ int64_t ConfigJson::PositiveCount(const char* key, int64_t fallback) const {
 }
 
 bool ConfigJson::Flag(const char* key, bool fallback) const {
-  asked_.emplace(key);
+  if (IsNull(key)) return false;
   return parsed_->object.Flag(key, fallback);
 }
 
@@ -155,7 +161,7 @@ const json& ConfigJson::List(const char* key,
 
 std::vector<std::string> ConfigJson::Unasked() const {
   std::vector<std::string> keys;
-  for (const auto& item : parsed_->value.items()) {
+  for (const auto& item : parsed_->object.value().items()) {
     if (!item.value().is_null() && !asked_.contains(item.key())) {
       keys.push_back(item.key());
     }

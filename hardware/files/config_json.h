@@ -17,8 +17,11 @@ namespace trainfare::hardware {
 class ConfigJson {
  public:
   // `path`: of the text, in messages; `otherwise` ends what Expect() says: why
-  // no other value is taken.
-  ConfigJson(std::string text, const std::string& path, std::string otherwise);
+  // no other value is taken. `within`: the key whose value is read alone.
+  ConfigJson(std::string text,
+             const std::string& path,
+             std::string otherwise,
+             const std::string& within = "");
   ~ConfigJson();
   ConfigJson(const ConfigJson&) = delete;
   ConfigJson& operator=(const ConfigJson&) = delete;
@@ -43,7 +46,7 @@ class ConfigJson {
   int64_t Count(const char* key, int64_t fallback) const;
   int64_t PositiveCount(const char* key) const;
   int64_t PositiveCount(const char* key, int64_t fallback) const;
-  bool Flag(const char* key, bool fallback) const;
+  bool Flag(const char* key, bool fallback) const;  // null is no, as in Python
   double Positive(const char* key, double fallback) const;
   double Share(const char* key, double fallback = 0.0) const;  // below 1
   double Part(const char* key, double fallback) const;         // 1 is all

@@ -110,7 +110,7 @@ Architecture ReadQwen(const ConfigJson& c,
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(key_value_heads));
   c.Expect("use_mrope", false);
   const int64_t full = c.Count("max_window_layers", 28);
-  ReadWindow(c, std::max<int64_t>(0, a.layers - full), a);
+  ReadWindow(c, std::max<int64_t>(0, a.layers - full), a, 4096);
   if (!c.Flag("use_sliding_window", false)) a.window = a.windowed_layers = 0;
   if (version_3) {
     if (a.head_size == 0) a.head_size = 128;
@@ -122,13 +122,13 @@ Architecture ReadQwen(const ConfigJson& c,
   return a;
 }
 
-Architecture ReadGranites(const ConfigJson& c, bool tied) {
+Architecture ReadGranites(const ConfigJson& c) {
   Ignore(c,
          {"attention_multiplier",
           "embedding_multiplier",
           "logits_scaling",
           "residual_multiplier"});
-  return ReadLlama(c, tied);
+  return ReadLlama(c);
 }
 
 int64_t RotarySize(const Architecture& a, double share) {

@@ -46,7 +46,7 @@ model::Architecture ReadQwen(const ConfigJson& c,
                              int64_t key_value_heads = 32);
 
 // Keys that scale what a block adds, in passes that are there anyway.
-model::Architecture ReadGranites(const ConfigJson& c, bool tied);
+model::Architecture ReadGranites(const ConfigJson& c);
 
 // The part of each head that carries its position.
 int64_t RotarySize(const model::Architecture& a, double share);

@@ -109,7 +109,6 @@ Architecture ReadModernBert(const ConfigJson& c) {
           "initializer_cutoff_factor",
           "local_attention",
           "local_rope_theta",
-          "norm_eps",
           "position_embedding_type",
           "reference_compile",
           "repad_logits_with_grad",
@@ -155,7 +154,6 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
           "dense_act_fn",
           "initializer_factor",
           "is_gated_act",
-          "layer_norm_epsilon",
           "n_positions",
           "relative_attention_max_distance"});
   return a;
@@ -182,7 +180,6 @@ Architecture ReadTwoSides(const ConfigJson& c) {
   // Of Fairseq's files, which Transformers builds nothing of.
   c.Expect("add_final_layer_norm", false);
   c.Expect("normalize_before", false);
-  c.Expect("extra_pos_embeddings", 2);
   Ignore(c,
          {"add_bias_logits",
           "attention_dropout",
@@ -190,11 +187,14 @@ Architecture ReadTwoSides(const ConfigJson& c) {
           "classifier_dropout",
           "decoder_layerdrop",
           "encoder_layerdrop",
+          "extra_pos_embeddings",
           "gradient_checkpointing",
           "init_std",
           "layerdrop",
           "normalize_embedding",
           "num_hidden_layers",
+          "replacing_rate",
+          "save_step",
           "static_position_embeddings"});
   return a;
 }
@@ -214,6 +214,8 @@ Architecture ReadBart(const ConfigJson& c) {
 // not train.
 Architecture ReadMarian(const ConfigJson& c) {
   Architecture a = ReadTwoSides(c);
+  // Its class does not scale where the file does not say.
+  c.At("scale_embedding");
   c.Expect("scale_embedding", true);
   c.Expect("share_encoder_decoder_embeddings", true);
   c.Expect("decoder_vocab_size", a.vocabulary);

@@ -30,7 +30,6 @@ Architecture ReadStarcoder2(const ConfigJson& c) {
   ReadWindow(c, a.layers, a);
   c.Share("residual_dropout");
   c.Share("embedding_dropout");
-  c.Has("norm_epsilon");
   // What published files keep of the type before, which nothing reads.
   Ignore(c,
          {"activation_function",
@@ -90,7 +89,7 @@ Architecture ReadFalcon(const ConfigJson& c) {
                   (!groups || c.Count("num_ln_in_parallel_attn", 2) == 1);
   ReadActivation(c, "activation", "gelu", a);
   a.untied_output = !c.Flag("tie_word_embeddings", true);
-  c.Has("layer_norm_epsilon");
+  Ignore(c, {"ff_factor"});  // what ffn_hidden_size says, of published files
   return a;
 }
 
@@ -107,8 +106,8 @@ Architecture ReadStableLm(const ConfigJson& c) {
   return a;
 }
 
-// What decoders after GPT-2 share.
-Architecture ReadGpt(const ConfigJson& c) {
+// What decoders after GPT-2 share. `activation`: of the type's class.
+Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("n_layer");
@@ -119,10 +118,9 @@ Architecture ReadGpt(const ConfigJson& c) {
   a.positions = c.PositiveCount("n_positions");
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;
-  ReadActivation(c, "activation_function", "gelu_new", a);
+  ReadActivation(c, "activation_function", activation, a);
   Ignore(c,
          {"attn_pdrop",
-          "layer_norm_epsilon",
           "n_ctx",
           "scale_attn_weights",
           "summary_activation",
@@ -146,7 +144,7 @@ Architecture ReadGpt2(const ConfigJson& c) {
 }
 
 Architecture ReadGptBigCode(const ConfigJson& c) {
-  Architecture a = ReadGpt(c);
+  Architecture a = ReadGpt(c, "gelu_pytorch_tanh");
   a.dropout = c.Share("resid_pdrop", 0.1);
   const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
   c.Expect("num_key_value_heads", keys);
@@ -250,7 +248,8 @@ Architecture ReadGptJ(const ConfigJson& c) {
   Architecture a = ReadGpt(c);
   a.separate_projections = true;
   a.position_kind = model::PositionKind::kRotary;
-  a.rotary_head_size = c.Count("rotary_dim", 64);
+  // Null is all of a head.
+  a.rotary_head_size = c.IsNull("rotary_dim") ? 0 : c.Count("rotary_dim", 64);
   a.attention_bias = a.output_bias = false;
   a.parallel_block = a.shared_norm = true;
   a.logits_bias = true;
@@ -281,7 +280,6 @@ Architecture ReadBloom(const ConfigJson& c) {
           "attention_softmax_in_fp32",
           "bias_dropout_fusion",
           "hidden_size",
-          "layer_norm_epsilon",
           "masked_softmax_fusion",
           "n_inner",
           "num_attention_heads",

@@ -42,14 +42,15 @@ Architecture ReadGemma(const ConfigJson& c) {
   return ReadGemmas(c, UsualHeads(16));
 }
 
-// Null is none.
+// Null is none; how high it is changes no count.
 bool HasCap(const ConfigJson& c, const char* key) {
-  return c.Positive(key, /*fallback=*/0.0) > 0;
+  return !c.IsNull(key) && c.Positive(key, /*fallback=*/30.0) > 0;
 }
 
 Architecture ReadGemma2(const ConfigJson& c) {
   Architecture a = ReadGemmas(c, UsualHeads(4));
   ReadWindow(c, (a.layers + 1) / 2, a, 4096);
+  Ignore(c, {"sliding_window_size"});  // published files say it twice
   a.norm_placement = model::NormPlacement::kBoth;
   a.attention_soft_cap = HasCap(c, "attn_logit_softcapping");
   a.output_soft_cap = HasCap(c, "final_logit_softcapping");
@@ -90,10 +91,6 @@ Architecture ReadOlmo3(const ConfigJson& c) {
   Architecture a = ReadOlmo2(c);
   ReadWindow(c, a.layers - a.layers / 4, a, 4096);
   return a;
-}
-
-Architecture ReadGranite(const ConfigJson& c) {
-  return ReadGranites(c, /*tied=*/true);
 }
 
 Architecture ReadPhi3(const ConfigJson& c) {
@@ -181,7 +178,7 @@ constexpr std::array kLlamaKin = {
     ModelType{"gemma3_text", &ReadGemma3},
     ModelType{"glm", &ReadGlm},
     ModelType{"glm4", &ReadGlm4},
-    ModelType{"granite", &ReadGranite},
+    ModelType{"granite", &ReadGranites},
     ModelType{"llama", [](const ConfigJson& c) { return ReadLlama(c); }},
     ModelType{"mistral", &ReadMistral},
     ModelType{"olmo2", &ReadOlmo2},

@@ -27,7 +27,6 @@ using model::InputError;
 // Keys that change no count of a step: names, tokens, labels, how text is
 // generated, and what is computed within passes that are there anyway.
 constexpr auto kHarmless = std::to_array<std::string_view>({
-    "_name_or_path",
     "architectures",
     "attn_implementation",
     "auto_map",
@@ -59,6 +58,7 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "label2id",
     "language",
     "layer_norm_eps",
+    "layer_norm_epsilon",
     "length_penalty",
     "mask_token_id",
     "max_length",
@@ -66,6 +66,8 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "model_type",
     "n_group",
     "no_repeat_ngram_size",
+    "norm_eps",
+    "norm_epsilon",
     "norm_topk_prob",
     "num_beam_groups",
     "num_beams",
@@ -125,12 +127,17 @@ constexpr auto kHarmless = std::to_array<std::string_view>({
     "use_cache",
 });
 
+// What begins with an underscore is Transformers' own ("_num_labels"), or a
+// remark; two change a computation, which the types that have them ask for.
+bool IsHarmless(std::string_view key) {
+  return key.starts_with('_') ||
+         std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
+}
+
 // Names a key that nobody asked for and that may change the computation.
 void RefuseUnknown(const ConfigJson& c, std::string_view type) {
   for (const std::string& key : c.Unasked()) {
-    if (std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end()) {
-      continue;
-    }
+    if (IsHarmless(key)) continue;
     std::vector<std::string_view> known = c.Asked();
     known.insert(known.end(), kHarmless.begin(), kHarmless.end());
     c.Fail(key,
@@ -138,6 +145,62 @@ void RefuseUnknown(const ConfigJson& c, std::string_view type) {
                        "step computes{}",
                        type,
                        model::DidYouMean(key, known)));
+  }
+}
+
+// How rotary positions reach beyond what a model was trained on, which changes
+// no count. Names of Transformers' ROPE_INIT_FUNCTIONS, the one that "longrope"
+// had before, and Qwen's of images.
+constexpr auto kRotations = std::to_array<std::string_view>({
+    "default",
+    "dynamic",
+    "linear",
+    "llama3",
+    "longrope",
+    "mrope",
+    "su",
+    "yarn",
+});
+
+// `path`: of the map that names one.
+void RequireKnownRotation(const ConfigJson& c,
+                          const std::string& path,
+                          const nlohmann::json& rotation) {
+  if (!rotation.is_object()) c.Expected(path, "a map", rotation);
+  const char* key = rotation.contains("rope_type") ? "rope_type" : "type";
+  const auto kind = rotation.find(key);
+  if (kind == rotation.end()) {
+    c.Fail(fmt::format("{}.rope_type", path), std::string("missing"));
+  }
+  const std::string place = fmt::format("{}.{}", path, key);
+  if (!kind->is_string()) c.Expected(place, "a text", *kind);
+  const auto& name = kind->get_ref<const std::string&>();
+  if (std::find(kRotations.begin(), kRotations.end(), name) ==
+      kRotations.end()) {
+    c.Fail(place,
+           fmt::format(
+               "unknown kind \"{}\"{}",
+               name,
+               model::OfKnown(name, {kRotations.begin(), kRotations.end()})));
+  }
+}
+
+void RequireKnownRotations(const ConfigJson& c) {
+  if (c.Has("rope_scaling")) {
+    RequireKnownRotation(c, "rope_scaling", c.At("rope_scaling"));
+  }
+  // Transformers 5: with the base of the angles, or such a map a kind of block.
+  if (!c.Has("rope_parameters")) return;
+  const nlohmann::json& all = c.At("rope_parameters");
+  if (!all.is_object()) c.Expected("rope_parameters", "a map", all);
+  for (const auto& item : all.items()) {
+    if (item.value().is_object()) {
+      RequireKnownRotation(
+          c, fmt::format("rope_parameters.{}", item.key()), item.value());
+    }
+  }
+  if (all.contains("rope_type")) {
+    RequireKnownRotation(c, "rope_parameters", all);
   }
 }
 
@@ -163,6 +226,7 @@ constexpr auto kCopied =
         {"decoder_layers", "decoder_layers"},
         {"decoder_layers", "num_decoder_layers"},
         {"dense_layers", "first_k_dense_replace"},
+        {"dense_layers", "mlp_only_layers"},
         {"embedding_size", "embedding_size"},
         {"embedding_size", "word_embed_proj_dim"},
         {"expert_intermediate", "moe_intermediate_size"},
@@ -273,6 +337,63 @@ void RequireConsistent(const ConfigJson& c, const Architecture& a) {
   }
 }
 
+std::string TypeOf(const ConfigJson& c) {
+  const std::string type = c.Text("model_type", "");
+  if (type.empty()) c.Fail("model_type", "missing");
+  return type;
+}
+
+const ModelType* FindType(const std::vector<ModelType>& types,
+                          std::string_view type) {
+  const auto row =
+      std::find_if(types.begin(), types.end(), [&](const ModelType& known) {
+        return known.type == type;
+      });
+  return row == types.end() ? nullptr : &*row;
+}
+
+[[noreturn]] void RefuseType(const ConfigJson& c,
+                             const std::vector<ModelType>& types,
+                             const std::string& type) {
+  std::vector<std::string_view> known;
+  for (const ModelType& one : types) known.push_back(one.type);
+  c.Fail("model_type",
+         fmt::format("unknown type \"{}\"{}{}",
+                     type,
+                     c.Has("auto_map") ? ", of code of its own (auto_map)" : "",
+                     model::OfKnown(type, known, known.size())));
+}
+
+// One of these types, and nothing around it.
+Architecture ReadTyped(const ConfigJson& c,
+                       const std::vector<ModelType>& types) {
+  if (c.Has("vision_config")) {
+    c.Fail("vision_config",
+           std::string("expected a language model, got one with images"));
+  }
+  const std::string type = TypeOf(c);
+  const ModelType* const row = FindType(types, type);
+  if (row == nullptr) RefuseType(c, types, type);
+  Architecture a = row->read(c);
+  // What every file may say.
+  c.Expect("add_cross_attention", false);
+  c.Expect("is_decoder", false);
+  c.Expect("is_encoder_decoder", a.family == model::Family::kEncoderDecoder);
+  c.Expect("pruned_heads", nlohmann::json::object());
+  c.Expect("tie_encoder_decoder", false);
+  if (a.family == model::Family::kEncoder) {
+    c.Expect("tie_word_embeddings", true);
+  }
+  RequireKnownRotations(c);
+  RefuseUnknown(c, type);
+  a.name = c.Text("_name_or_path", type);
+  if (a.name.empty()) a.name = type;
+  // The blocks without a head of their own have the usual one.
+  if (a.key_value_heads == a.heads) a.key_value_heads = 0;
+  RequireConsistent(c, a);
+  return a;
+}
+
 }  // namespace
 
 void SetActivation(const ConfigJson& c,
@@ -338,55 +459,22 @@ model::Architecture ReadModelConfig(const std::string& path) {
 
 model::Architecture ParseModelConfig(std::string text,
                                      const std::string& path) {
-  const ConfigJson config(std::move(text), path, "nothing else is counted");
-  constexpr std::string_view kExtract =
-      "hint: its text_config as a file of its own";
-  if (config.Has("vision_config")) {
-    config.Fail(
-        "vision_config",
-        fmt::format("expected a language model, got one with images; {}",
-                    kExtract));
-  }
-  const std::string type = config.Text("model_type", "");
-  if (type.empty()) config.Fail("model_type", "missing");
+  constexpr const char* kOtherwise = "nothing else is counted";
+  constexpr const char* kText = "text_config";
+  const ConfigJson config(text, path, kOtherwise);
   const std::vector<ModelType> types = AllTypes();
-  const auto row =
-      std::find_if(types.begin(), types.end(), [&](const ModelType& known) {
-        return known.type == type;
-      });
-  if (row == types.end()) {
-    std::vector<std::string_view> known;
-    for (const ModelType& one : types) known.push_back(one.type);
-    if (config.Has("text_config")) {
-      config.Fail("model_type",
-                  fmt::format("expected a language model, got \"{}\" with one "
-                              "inside; {}",
-                              type,
-                              kExtract));
+  const std::string type = TypeOf(config);
+  if (FindType(types, type) == nullptr && config.Has(kText)) {
+    const ConfigJson inner(std::move(text), path, kOtherwise, kText);
+    Architecture a = ReadTyped(inner, types);
+    if (a.family != model::Family::kDecoder) {
+      inner.Fail("model_type",
+                 fmt::format("expected a language model, got {}", a.name));
     }
-    config.Fail("model_type",
-                fmt::format("unknown type \"{}\"{}",
-                            type,
-                            model::OfKnown(type, known, known.size())));
+    a.name += fmt::format(" (of {}, without what is around it)", type);
+    return a;
   }
-  Architecture a = row->read(config);
-  // What every file may say.
-  config.Expect("add_cross_attention", false);
-  config.Expect("is_decoder", false);
-  config.Expect("is_encoder_decoder",
-                a.family == model::Family::kEncoderDecoder);
-  config.Expect("pruned_heads", nlohmann::json::object());
-  config.Expect("tie_encoder_decoder", false);
-  if (a.family == model::Family::kEncoder) {
-    config.Expect("tie_word_embeddings", true);
-  }
-  RefuseUnknown(config, type);
-  a.name = config.Text("_name_or_path", type);
-  if (a.name.empty()) a.name = type;
-  // The blocks without a head of their own have the usual one.
-  if (a.key_value_heads == a.heads) a.key_value_heads = 0;
-  RequireConsistent(config, a);
-  return a;
+  return ReadTyped(config, types);
 }
 
 }  // namespace trainfare::hardware

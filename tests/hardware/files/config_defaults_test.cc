@@ -1,0 +1,159 @@
+// What a config.json says with its type's class alone: files that Transformers
+// saved of each (saved_configs.py), whole and with keys left out.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "hardware/files/model_config.h"
+#include "model/architecture.h"
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+model::Architecture Described(const std::string& text) {
+  return ParseModelConfig(text, "config.json");
+}
+
+#include "tests/hardware/files/saved_configs.inc"
+
+TEST_CASE("files as Transformers saves them are read, of every type") {
+  for (const auto& [saved, trains] : kSavedConfigs) {
+    const std::string_view text = saved;
+    CAPTURE(text);
+    CHECK(model::TotalParameters(Described(std::string(text))) == trains);
+  }
+}
+
+// What the files say is what each class has, but for few keys of which
+// saved_configs.py asks for more: without any other key they are the same, or
+// a key is said to be missing.
+TEST_CASE("a key that a saved file lacks is as its class has it") {
+  constexpr auto kOfScript =
+      std::to_array<std::pair<std::string_view, std::string_view>>({
+          {"gemma3_text", "num_hidden_layers"},
+          {"glm4_moe", "use_qk_norm"},
+          {"stablelm", "use_qkv_bias"},
+      });
+  for (const auto& [saved, trains] : kSavedConfigs) {
+    const auto config = nlohmann::json::parse(saved);
+    const std::string type = config.at("model_type");
+    model::Architecture whole = Described(config.dump());
+    whole.head_size = whole.query_head_size();
+    for (const auto& item : config.items()) {
+      const std::string& key = item.key();
+      const std::pair<std::string_view, std::string_view> place(type, key);
+      if (key == "model_type" ||
+          std::find(kOfScript.begin(), kOfScript.end(), place) !=
+              kOfScript.end()) {
+        continue;
+      }
+      CAPTURE(type);
+      CAPTURE(key);
+      nlohmann::json less = config;
+      less.erase(key);
+      try {
+        model::Architecture read = Described(less.dump());
+        read.head_size = read.query_head_size();
+        CHECK(read == whole);
+      } catch (const model::InputError& error) {
+        CHECK(std::string(error.what()).ends_with(": missing"));
+      }
+    }
+  }
+}
+
+// Key and value heads, windows and head sizes that a file leaves out are those
+// of its type's class; parameters of Transformers 4.57 on the meta device.
+TEST_CASE("what a config.json leaves out is as its class has it") {
+  struct Case {
+    std::string_view type;
+    int64_t parameters;
+    int64_t window;
+  };
+  const std::string sizes =
+      R"(, "num_hidden_layers": 2, "hidden_size": 512,
+           "num_attention_heads": 32, "intermediate_size": 256,
+           "vocab_size": 1000, "max_position_embeddings": 8192)";
+  for (const Case& one : {Case{"mistral", 3123712, 4096},
+                          Case{"mixtral", 8636928, 0},
+                          Case{"gemma", 26466816, 0},
+                          Case{"gemma2", 20177408, 4096},
+                          Case{"qwen2", 3913216, 0},
+                          Case{"qwen3", 18590720, 0},
+                          Case{"qwen2_moe", 279488000, 0},
+                          Case{"qwen3_moe", 304327232, 0},
+                          Case{"gpt_oss", 107333440, 128},
+                          Case{"glm", 10735104, 0},
+                          Case{"glm4", 10737152, 0},
+                          Case{"glm4_moe", 281782784, 0},
+                          Case{"ernie4_5", 10213888, 0},
+                          Case{"smollm3", 2480640, 0},
+                          Case{"starcoder2", 2159232, 0},
+                          Case{"seed_oss", 12311040, 0}}) {
+    CAPTURE(one.type);
+    const model::Architecture a =
+        Described(fmt::format(R"({{"model_type": "{}"{}}})", one.type, sizes));
+    CHECK(model::TotalParameters(a) == one.parameters);
+    CHECK(a.window == one.window);
+  }
+  // A window of the class, where only its use is said, and in every block of
+  // the third's with experts.
+  const auto used = [&](std::string_view type) {
+    return Described(fmt::format(
+        R"({{"model_type": "{}", "use_sliding_window": true,
+             "max_window_layers": 1{}}})",
+        type,
+        sizes));
+  };
+  CHECK(used("qwen2").window == 4096);
+  CHECK(used("qwen2").windowed_layers == 1);
+  CHECK(used("qwen3_moe").windowed_layers == 2);
+  // Null is another thing: as many as heads, and no window.
+  const model::Architecture none =
+      Described(R"({"model_type": "mistral", "num_key_value_heads": null,
+               "sliding_window": null)" +
+                sizes + "}");
+  CHECK(model::TotalParameters(none) == 3910144);
+  CHECK(none.window == 0);
+  // And so it is of latent queries, of shared experts and of caps; a flag's is
+  // no.
+  const std::string latent =
+      R"({"model_type": "deepseek_v2", "num_experts_per_tok": 6)" + sizes;
+  CHECK(Described(latent + "}").latent_query == 1536);
+  const model::Architecture plain =
+      Described(latent + R"(, "q_lora_rank": null, "n_shared_experts": null})");
+  CHECK(plain.latent_query == 0);
+  CHECK(plain.shared_intermediate == 0);
+  CHECK(
+      !Described(R"({"model_type": "gemma2", "attn_logit_softcapping": null)" +
+                 sizes + "}")
+           .attention_soft_cap);
+  CHECK(
+      Described(R"({"model_type": "starcoder2", "tie_word_embeddings": null)" +
+                sizes + "}")
+          .untied_output);
+  // A window beyond the positions sees them all.
+  CHECK(Described(R"({"model_type": "mistral", "num_hidden_layers": 2,
+                 "hidden_size": 512, "num_attention_heads": 32,
+                 "intermediate_size": 256, "vocab_size": 1000,
+                 "max_position_embeddings": 64})")
+            .window == 64);
+  // Heads that do not divide: GLM-4.5's class drops what is left.
+  CHECK(Described(R"({"model_type": "glm4_moe", "num_hidden_layers": 2,
+                 "hidden_size": 100, "num_attention_heads": 16,
+                 "intermediate_size": 256, "vocab_size": 1000,
+                 "max_position_embeddings": 64})")
+            .head_size == 6);
+}
+
+}  // namespace
+}  // namespace trainfare::hardware

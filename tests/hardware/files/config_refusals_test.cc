@@ -1,0 +1,289 @@
+// What a config.json is refused for, and by which place of it.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "hardware/files/model_config.h"
+#include "model/architecture.h"
+#include "model/error.h"
+
+namespace trainfare::hardware {
+namespace {
+
+model::Architecture ReadOf(const std::string& text) {
+  return ParseModelConfig(text, "config.json");
+}
+
+// From the place on.
+std::string PlacedRefusal(const std::string& text) {
+  try {
+    ReadOf(text);
+  } catch (const model::InputError& error) {
+    const std::string message = error.what();
+    return message.substr(message.find(".json"));
+  }
+  return "nothing refused";
+}
+
+// As gemma-3-4b-it; parameters of Transformers' language model.
+TEST_CASE("of a model around a language model that one is read") {
+  const model::Architecture a = ReadOf(
+      R"({"model_type": "gemma3", "mm_tokens_per_image": 256,
+          "vision_config": {"model_type": "siglip_vision_model"},
+          "text_config": {"model_type": "gemma3_text", "hidden_size": 2560,
+              "intermediate_size": 10240, "num_hidden_layers": 34,
+              "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+              "sliding_window": 1024}})");
+  CHECK(model::TotalParameters(a) == 3880263168);
+  CHECK(a.name == "gemma3_text (of gemma3, without what is around it)");
+  const auto refusal = [](std::string_view inner) {
+    return PlacedRefusal(
+        fmt::format(R"({{"text_config": {}, "model_type": "gemma3"}})", inner));
+  };
+  CHECK(refusal("{}") == ".json:1:17: text_config.model_type: missing");
+  CHECK(refusal("4") == ".json:1:17: text_config: expected an object, got 4");
+  CHECK(refusal(R"({"model_type": "llama4_text"})")
+            .starts_with(".json:1:32: text_config.model_type: unknown type "
+                         "\"llama4_text\"; did you mean"));
+  CHECK(
+      refusal(R"({"model_type": "llama", "num_hidden_layers": -1})")
+          .starts_with(".json:1:62: text_config.num_hidden_layers: expected "));
+  CHECK(refusal(
+            R"({"model_type": "bert", "num_hidden_layers": 2, "hidden_size": 8,
+                    "num_attention_heads": 2, "intermediate_size": 8,
+                    "vocab_size": 9, "max_position_embeddings": 5})") ==
+        ".json:1:32: text_config.model_type: expected a language model, got "
+        "bert");
+  CHECK(PlacedRefusal(R"({"model_type": "llama", "vision_config": {}})") ==
+        ".json:1:42: vision_config: expected a language model, got one with "
+        "images");
+}
+
+// One key to a line, so that a place is easy to count.
+std::string ConfigText(std::string_view type, std::string_view keys) {
+  return fmt::format(R"({{"model_type": "{}",
+"num_hidden_layers": 4,
+"hidden_size": 64,
+"num_attention_heads": 4,
+"intermediate_size": 128,
+"vocab_size": 100,
+"max_position_embeddings": 64{}{}}})",
+                     type,
+                     keys.empty() ? "" : ",\n",
+                     keys);
+}
+
+TEST_CASE("dimensions that do not go together are named as the file does") {
+  struct Case {
+    std::string_view type;
+    std::string_view keys;
+    std::string_view message;
+  };
+  for (const Case& one :
+       {Case{"llama",
+             R"("num_key_value_heads": 3)",
+             ".json:8:24: num_key_value_heads: expected a divisor of "
+             "num_attention_heads = 4, got 3"},
+        // Of its class where the file has none.
+        Case{"mixtral",
+             "",
+             ".json:1:1: num_key_value_heads: expected a count of at most 4, "
+             "got 8, as usual where it is not said"},
+        Case{"mixtral",
+             R"("num_local_experts": 2, "num_experts_per_tok": 5,
+                "num_key_value_heads": 4)",
+             ".json:8:48: num_experts_per_tok: expected a count of at most 2, "
+             "got 5"},
+        Case{"deepseek_v3",
+             "\"num_experts_per_tok\": 2, \"n_routed_experts\": 4,\n"
+             "\"moe_intermediate_size\": 8, \"first_k_dense_replace\": 5",
+             ".json:9:54: first_k_dense_replace: expected a count of at most "
+             "4, got 5"},
+        // No one key says so much.
+        Case{"deepseek_v3",
+             R"("num_experts_per_tok": 2, "n_routed_experts": 4,
+                "moe_intermediate_size": 8, "n_shared_experts": 16777216)",
+             ".json: shared_intermediate: expected a count of at most "
+             "16777216, got 134217728"}}) {
+    CAPTURE(one.type);
+    CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) == one.message);
+  }
+  CHECK(PlacedRefusal(R"({"model_type": "llama", "num_hidden_layers": 4,
+      "hidden_size": 0, "num_attention_heads": 4, "intermediate_size": 128,
+      "vocab_size": 100, "max_position_embeddings": 64})") ==
+        ".json:2:22: hidden_size: expected a count of at least 1, got 0");
+  const std::string gpt2 = R"({"model_type": "gpt2", "n_layer": 2,
+      "n_embd": 10, "n_positions": 8, "vocab_size": 9, "n_head": 3})";
+  CHECK(PlacedRefusal(gpt2) ==
+        ".json:2:66: n_head: expected a divisor of n_embd = 10, got 3");
+}
+
+TEST_CASE("positions that rotate in a way that nobody knows are refused") {
+  for (const char* kind : {"default",
+                           "dynamic",
+                           "linear",
+                           "llama3",
+                           "longrope",
+                           "mrope",
+                           "su",
+                           "yarn"}) {
+    CAPTURE(kind);
+    for (const char* key : {"rope_type", "type"}) {
+      CHECK(ReadOf(
+                ConfigText("llama",
+                           fmt::format(
+                               R"("rope_scaling": {{"{}": "{}"}})", key, kind)))
+                .layers == 4);
+    }
+  }
+  const auto refusal = [](std::string_view keys) {
+    return PlacedRefusal(ConfigText("llama", keys));
+  };
+  CHECK(
+      refusal(R"("rope_scaling": {"factor": 4.0, "type": "weird"})") ==
+      ".json:8:41: rope_scaling.type: unknown kind \"weird\"; known: default, "
+      "dynamic, linear, llama3, longrope, mrope, su, yarn");
+  CHECK(refusal(R"("rope_scaling": {"rope_type": "yarm", "type": "yarn"})")
+            .starts_with(".json:8:31: rope_scaling.rope_type: unknown kind "
+                         "\"yarm\"; did you mean \"yarn\"?"));
+  CHECK(refusal(R"("rope_scaling": {"factor": 4.0})") ==
+        ".json:8:17: rope_scaling.rope_type: missing");
+  CHECK(refusal(R"("rope_scaling": "yarn")") ==
+        ".json:8:17: rope_scaling: expected a map, got \"yarn\"");
+  CHECK(refusal(R"("rope_scaling": {"type": 4})") ==
+        ".json:8:26: rope_scaling.type: expected a text, got 4");
+  // As Transformers 5 writes it.
+  CHECK(ReadOf(ConfigText("llama", R"("rope_parameters": {"rope_theta": 1e4})"))
+            .layers == 4);
+  CHECK(refusal(R"("rope_parameters": {"rope_type": "weird"})")
+            .starts_with(".json:8:34: rope_parameters.rope_type: unknown"));
+  CHECK(
+      refusal(
+          R"("rope_parameters": {"full_attention": {"rope_type": "weird"}})")
+          .starts_with(".json:8:53: rope_parameters.full_attention.rope_type: "
+                       "unknown kind"));
+}
+
+TEST_CASE("values that no such key has are refused by their place") {
+  struct Case {
+    std::string_view type;
+    std::string_view keys;
+    std::string_view message;
+  };
+  for (const Case& one :
+       {Case{"llama",
+             R"("num_key_value_heads": 0)",
+             "8:24: num_key_value_heads: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"qwen3",
+             R"("head_dim": 0)",
+             "8:13: head_dim: expected an integer from 1 to 16777216, got 0"},
+        Case{"qwen3_moe",
+             R"("head_dim": 0)",
+             "8:13: head_dim: expected an integer from 1 to 16777216, got 0"},
+        Case{"falcon",
+             R"("num_kv_heads": 0)",
+             "8:17: num_kv_heads: expected an integer from 1 to 16777216, got "
+             "0"},
+        Case{"phi3",
+             R"("partial_rotary_factor": 1e300)",
+             "8:26: partial_rotary_factor: expected a number from 0 to 1, got "
+             "1e+300"},
+        Case{"gpt_neox",
+             R"("rotary_pct": -0.25)",
+             "8:15: rotary_pct: expected a number from 0 to 1, got -0.25"},
+        Case{"gemma3_text",
+             R"("head_dim": 16, "layer_types": "sliding_attention")",
+             "8:32: layer_types: expected a list of 4 words, one a block, got "
+             "\"sliding_attention\""},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [1])",
+             "8:20: mlp_only_layers: expected the first blocks: 0, 1 and so "
+             "on, got [1]"},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [0, 1, 2, 3, 4])",
+             "8:20: mlp_only_layers: expected a count of at most 4, got 5"},
+        Case{"qwen3_moe",
+             R"("mlp_only_layers": [0, "1"])",
+             "8:24: mlp_only_layers[1]: expected a block, got \"1\""},
+        Case{"qwen3_moe",
+             R"("decoder_sparse_step": 2)",
+             "8:24: decoder_sparse_step: expected 1, got 2; nothing else is "
+             "counted"},
+        Case{
+            "gpt_oss",
+            R"("layer_types": ["full_attention"], "num_key_value_heads": 4)",
+            "8:16: layer_types: expected a list of 4 words, one a block, got a "
+            "list of 1"},
+        Case{"gemma3_text",
+             R"("layer_types": ["sliding_attention", 1, "full", "full"])",
+             "8:38: layer_types[1]: expected full_attention or "
+             "sliding_attention, got 1; other blocks are not counted"},
+        Case{"gemma3_text",
+             R"("sliding_window_pattern": 0)",
+             "8:27: sliding_window_pattern: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"gemma2",
+             R"("attn_logit_softcapping": "50")",
+             "8:27: attn_logit_softcapping: expected a number above 0, got "
+             "\"50\""},
+        Case{"gemma2",
+             R"("final_logit_softcapping": false)",
+             "8:28: final_logit_softcapping: expected a number above 0, got "
+             "false"},
+        Case{"smollm3",
+             R"("no_rope_layers": {"0": 0})",
+             "8:19: no_rope_layers: expected a list of 4 numbers, one a block, "
+             "got {\"0\":0}"},
+        Case{"smollm3",
+             R"("no_rope_layers": [0, 1])",
+             "8:19: no_rope_layers: expected a list of 4 numbers, one a block, "
+             "got a list of 2"},
+        Case{"smollm3",
+             R"("no_rope_layers": [0, 1, "0", 1])",
+             "8:26: no_rope_layers[2]: expected 0 or 1, got \"0\""},
+        Case{"smollm3",
+             R"("no_rope_layers": [0, 1, 1, 0.0])",
+             "8:29: no_rope_layers[3]: expected 0 or 1, got 0.0"},
+        Case{"modernbert",
+             R"("global_attn_every_n_layers": 0)",
+             "8:31: global_attn_every_n_layers: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"llama",
+             R"("mlp_bais": true)",
+             "8:13: mlp_bais: not understood for model_type llama; it may "
+             "change what a step computes; did you mean \"mlp_bias\"?"},
+        Case{"llama",
+             R"("mystery": 4)",
+             "8:12: mystery: not understood for model_type llama; it may "
+             "change what a step computes"},
+        Case{"llama",
+             R"("hidden_act": "tanhh")",
+             "8:15: hidden_act: expected silu, gelu, gelu_pytorch_tanh, "
+             "gelu_new or relu, got tanhh"}}) {
+    CAPTURE(one.keys);
+    CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) ==
+          fmt::format(".json:{}", one.message));
+  }
+  // Code of one's own says how it is computed where the type is one's own, too.
+  CHECK(PlacedRefusal(R"({"model_type": "lama", "auto_map": {"A": "b.C"}})")
+            .starts_with(".json:1:16: model_type: unknown type \"lama\", of "
+                         "code of its own (auto_map); did you mean"));
+  CHECK(ReadOf(ConfigText("llama", R"("auto_map": {"A": "b.C"})")).layers == 4);
+  // Also before they are divided by: a head of this one has a rotary size.
+  CHECK(PlacedRefusal(R"({"model_type": "gpt_neox", "num_hidden_layers": 2,
+                          "hidden_size": 8, "num_attention_heads": 0})") ==
+        ".json:2:68: num_attention_heads: expected an integer from 1 to "
+        "16777216, got 0");
+  CHECK(PlacedRefusal(R"({"model_type": "opt", "num_hidden_layers": 2,
+      "hidden_size": 8, "num_attention_heads": 2, "ffn_dim": 8,
+      "vocab_size": 10, "max_position_embeddings": 0})") ==
+        ".json:3:52: max_position_embeddings: expected an integer from 1 to "
+        "16777216, got 0");
+}
+
+}  // namespace
+}  // namespace trainfare::hardware
