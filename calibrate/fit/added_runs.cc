@@ -11,7 +11,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -49,17 +48,15 @@ struct AddedSizes {
 };
 
 struct AddedRuns::State {
-  // A place, on how many devices, and whose.
+  // A place, and on how many devices.
   struct Point {
     ErrorPoint place;
     double devices = 0;  // their logarithm in units of the reach
-    std::string source;
 
-    Point(const Place& of, int64_t count, std::string_view whose)
+    Point(const Place& of, int64_t count)
         : place(ErrorPointOf(of)),
           devices(std::log(static_cast<double>(std::max<int64_t>(count, 1))) /
-                  std::log(kErrorReach)),
-          source(whose) {}
+                  std::log(kErrorReach)) {}
 
     double CorrelationWith(const Point& other, double nearness) const {
       const double apart =
@@ -71,7 +68,6 @@ struct AddedRuns::State {
   };
 
   std::vector<Point> points;
-  SourceError sources;
   AddedSizes sizes;
   std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;  // of A
   Eigen::VectorXd weights;                            // A^-1 r
@@ -79,25 +75,16 @@ struct AddedRuns::State {
   double size() const { return sizes.error * kDatasheetScatter; }
   double noise() const { return sizes.noise * kAddedNoise; }
 
-  // The covariance of two over the square of the size: what a source shares
-  // grows with the size, too.
-  double Together(const Point& a, const Point& b, double nearness) const {
-    return a.CorrelationWith(b, nearness) +
-           sources.Covariance(a.source, b.source) /
-               (kDatasheetScatter * kDatasheetScatter);
-  }
-
-  Eigen::MatrixXd Covariance(double nearness) const {
+  Eigen::MatrixXd Correlation(double nearness) const {
     const auto count = static_cast<Eigen::Index>(points.size());
-    Eigen::MatrixXd covariance(count, count);
+    Eigen::MatrixXd correlation(count, count);
     for (Eigen::Index i = 0; i < count; ++i) {
       for (Eigen::Index j = 0; j < count; ++j) {
-        covariance(i, j) = Together(points[static_cast<size_t>(i)],
-                                    points[static_cast<size_t>(j)],
-                                    nearness);
+        correlation(i, j) = points[static_cast<size_t>(i)].CorrelationWith(
+            points[static_cast<size_t>(j)], nearness);
       }
     }
-    return covariance;
+    return correlation;
   }
 
   // The likeliest after the rows' residuals r.
@@ -106,7 +93,7 @@ struct AddedRuns::State {
     AddedSizes best;
     double best_log = -std::numeric_limits<double>::infinity();
     for (const double nearness : {1.0, 2.0}) {
-      const ProcessLikelihood likelihood(Covariance(nearness), r);
+      const ProcessLikelihood likelihood(Correlation(nearness), r);
       for (const double error : {1.0, 2.0, 4.0}) {
         for (const double more : {1.0, 2.0, 4.0}) {
           const AddedSizes candidate{error, more, nearness};
@@ -136,15 +123,13 @@ AddedRuns::AddedRuns(AddedRuns&&) noexcept = default;
 AddedRuns& AddedRuns::operator=(AddedRuns&&) noexcept = default;
 
 AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
-                     const std::function<double(const FittedRun&)>& known,
-                     SourceError sources)
+                     const std::function<double(const FittedRun&)>& known)
     : AddedRuns() {
   State& s = *state_;
-  s.sources = std::move(sources);
   std::vector<double> residuals;
   for (const FittedRun& run : runs) {
     if (!run.added || !run.place) continue;
-    s.points.emplace_back(*run.place, run.devices.value_or(1), run.source);
+    s.points.emplace_back(*run.place, run.devices.value_or(1));
     residuals.push_back(std::log(run.modelled / run.measured) - known(run));
   }
   if (s.points.empty()) return;
@@ -152,7 +137,7 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
       residuals.data(), static_cast<Eigen::Index>(residuals.size()));
   s.sizes = s.SizesBy(r);
   Eigen::MatrixXd covariance =
-      s.size() * s.size() * s.Covariance(s.sizes.nearness);
+      s.size() * s.size() * s.Correlation(s.sizes.nearness);
   covariance.diagonal().array() += s.noise() * s.noise();
   s.factor.emplace(covariance);
   s.weights = s.factor->solve(r);
@@ -160,31 +145,21 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
 
 bool AddedRuns::empty() const { return state_->points.empty(); }
 
-bool AddedRuns::HasSource(std::string_view source) const {
-  return std::any_of(
-      state_->points.begin(),
-      state_->points.end(),
-      [&](const State::Point& point) { return point.source == source; });
-}
-
 double AddedRuns::noise() const { return state_->noise(); }
 
 Correction AddedRuns::At(const model::Workload& workload,
-                         const hardware::Device& device,
-                         std::string_view source) const {
+                         const hardware::Device& device) const {
   if (empty()) return {0, 1};
   const State& s = *state_;
-  const State::Point at(
-      PlaceOf(workload, device), workload.parallel.data, source);
-  const double square = s.size() * s.size();
+  const State::Point at(PlaceOf(workload, device), workload.parallel.data);
+  const double variance = s.size() * s.size();
   Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
     d[static_cast<Eigen::Index>(i)] =
-        square * s.Together(at, s.points[i], s.sizes.nearness);
+        variance * at.CorrelationWith(s.points[i], s.sizes.nearness);
   }
-  const double alone = s.Together(at, at, s.sizes.nearness);
-  const double open = (square * alone - d.dot(s.factor->solve(d))) /
-                      (kDatasheetScatter * kDatasheetScatter * alone);
+  const double open = (variance - d.dot(s.factor->solve(d))) /
+                      (kDatasheetScatter * kDatasheetScatter);
   return {d.dot(s.weights), std::clamp(open, 0.0, 1.0)};
 }
 
@@ -259,6 +234,7 @@ AddedFit AddRuns(const hardware::Device& device,
   for (const Observation& o : observations) {
     if (o.quantity == Quantity::kStep) wholes.insert(o.label);
   }
+  std::vector<std::string>& sources = fit.provenance.sources;
   for (const Observation& o : observations) {
     if (!IsDevice(device, o.device)) {
       ++left_out[WhyOfAnother(o.device)];
@@ -287,11 +263,11 @@ AddedFit AddRuns(const hardware::Device& device,
                         .hosts = o.hosts,
                         .ranks = o.device_count,
                         .added = true,
-                        .source = o.source,
                         .assumed = o.assumed,
                         .measured = o.measured,
                         .modelled = *modelled,
                         .left_out = std::nullopt});
+    sources.push_back(o.source);
   }
   if (usable == 0) {
     throw InputError(fmt::format(
@@ -300,6 +276,8 @@ AddedFit AddRuns(const hardware::Device& device,
         fit.name,
         hardware::Plural(std::ssize(observations), "measurement")));
   }
+  std::sort(sources.begin(), sources.end());
+  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
   fit.provenance.runs += added;
   fit.provenance.observations += added;
   return {std::move(fit), std::move(left_out)};

@@ -5,15 +5,12 @@
 //
 //   r = log(modelled / measured) of each, less what the fit's own runs say of
 //   it (discrepancy.h): a Gaussian process as there, of size kDatasheetScatter,
-//   what the formula leaves open of what nobody measured, what the runs of its
-//   source share (source_error.h), and noise kAddedNoise
+//   what the formula leaves open of what nobody measured, and noise kAddedNoise
 //
 // Places are those of discrepancy.h, and how many devices there were, in the
-// same unit. Of one row at a place with r = 0.10, beside priors, of a source of
-// tau = 0.067: a question there from the same source is divided by
-// exp(0.10 x (0.15^2 + 0.067^2) / (0.15^2 + 0.067^2 + 0.05^2)) = 1.096 and
-// open by sqrt(0.0025 / 0.0295) of what it was and the noise; one from another
-// by exp(0.10 x 0.15^2 / 0.0295) = 1.079.
+// same unit. Of one row at a place with r = 0.10 a question there is divided by
+// exp(0.10 x 0.15^2 / (0.15^2 + 0.05^2)) = 1.094, and open by sqrt(1 / 10) of
+// what it was and the noise.
 //
 // Four rows or more tell whether they scatter more than that: of sizes and
 // noises 1, 2 and 4 times these, and half the reach, those of the greatest
@@ -22,13 +19,11 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/own_figures.h"
-#include "calibrate/fit/source_error.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "model/workload.h"
@@ -43,8 +38,7 @@ class AddedRuns {
   AddedRuns();
   // `known`: what the fit corrects of a run without those that were added.
   AddedRuns(const std::vector<FittedRun>& runs,
-            const std::function<double(const FittedRun&)>& known,
-            SourceError sources);
+            const std::function<double(const FittedRun&)>& known);
   ~AddedRuns();
   AddedRuns(const AddedRuns& other);
   AddedRuns& operator=(const AddedRuns& other);
@@ -52,12 +46,10 @@ class AddedRuns {
   AddedRuns& operator=(AddedRuns&&) noexcept;
 
   bool empty() const;
-  bool HasSource(std::string_view source) const;
   double noise() const;
-  // Of a question from `source`; the variance over that without them.
+  // The variance over that without them.
   Correction At(const model::Workload& workload,
-                const hardware::Device& device,
-                std::string_view source) const;
+                const hardware::Device& device) const;
 
  private:
   struct State;

@@ -83,7 +83,6 @@ void VisitFields(Archive& archive, R& run) {
       model::Field{.name = "ranks", .least = 1, .most = model::kMostDevices},
       run.ranks);
   archive(model::Field{.name = "added"}, run.added);
-  archive(model::Field{.name = "source"}, run.source);
   archive(model::Field{.name = "assumed"}, run.assumed);
   VisitTime(archive, "measured", run.measured);
   VisitTime(archive, "modelled", run.modelled);

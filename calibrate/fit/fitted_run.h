@@ -26,9 +26,8 @@ struct FittedRun {
   int64_t hosts = 1;
   // Ranks whose exchange is not in the step of one, but added to it; 1: none.
   int64_t ranks = 1;
-  // Later, to a fit whose parameters stay (added_runs.h), and by whom.
+  // Later, to a fit whose parameters stay (added_runs.h).
   bool added = false;
-  std::string source = {};
   // Something that makes its step is assumed (calibrate/records/assumed.h): no
   // answer is measured by it.
   bool assumed = false;

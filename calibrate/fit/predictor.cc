@@ -126,8 +126,7 @@ Predictor::Predictor(hardware::Device device)
     : device_(std::move(device)),
       fit_(PriorFit(device_)),
       fitted_(false),
-      values_(fit_.Values()),
-      sources_(hardware::FactsOfKind(device_.kind).source_sigma, {}) {
+      values_(fit_.Values()) {
   joined_ = NumbersOf(device_.kind, fit_.joined);
   quantile_ = kNormalQuantile90;
   width_95_ = kNormalQuantile975 / kNormalQuantile90;
@@ -145,14 +144,9 @@ Predictor::Predictor(hardware::Device device, Fit fit)
   joined_ = NumbersOf(device_.kind, fit_.joined);
   over_ranks_ = fit_.ModelDiscrepancy();
   discrepancy_ = fit_.DiscrepancyOfOne().value_or(over_ranks_);
-  sources_ = SourceError(hardware::FactsOfKind(device_.kind).source_sigma,
-                         fit_.provenance.sources);
-  added_ = AddedRuns(
-      fit_.runs,
-      [this](const FittedRun& run) {
-        return (run.ranks > 1 ? over_ranks_ : discrepancy_).MeanAt(*run.place);
-      },
-      sources_);
+  added_ = AddedRuns(fit_.runs, [this](const FittedRun& run) {
+    return (run.ranks > 1 ? over_ranks_ : discrepancy_).MeanAt(*run.place);
+  });
   for (const FittedRun& run : fit_.runs) {
     if (run.added) continue;
     if (run.place) run_points_.push_back(ErrorPointOf(*run.place));
@@ -209,9 +203,8 @@ double Predictor::RanksScatter(double unmeasured) const {
       joined_squares_, static_cast<double>(joined_runs_), unmeasured);
 }
 
-double Predictor::OpenShare(const model::Workload& workload,
-                            std::string_view source) const {
-  return std::sqrt(added_.At(workload, device_, source).variance);
+double Predictor::OpenShare(const model::Workload& workload) const {
+  return std::sqrt(added_.At(workload, device_).variance);
 }
 
 // Words take long to write: only where a run of that batch and length is.
@@ -251,7 +244,8 @@ bool Predictor::HasExchangeOf(int64_t devices) const {
 }
 
 bool Predictor::HasSource(std::string_view source) const {
-  return sources_.IsOfFit(source) || added_.HasSource(source);
+  const std::vector<std::string>& sources = fit_.provenance.sources;
+  return std::find(sources.begin(), sources.end(), source) != sources.end();
 }
 
 // What a source did not measure of itself nobody knows better than its
@@ -263,8 +257,18 @@ double Predictor::WidthAt(Grade of_shape, bool source_seen) const {
   return source_seen ? kind.width_extrapolated : kind.width_datasheet;
 }
 
+// What all runs of a source share is N(0, tau^2), one of each source on a
+// device. The fit has the mean of its k sources in it:
+//
+//   Var(b - mean b_k) = tau^2 (1 + 1 / k)
+//
+// and of its own sources what they differ by is in its residuals. Priors are of
+// no source.
 double Predictor::SourceSigma(std::string_view source) const {
-  return std::sqrt(sources_.Covariance(source, source));
+  if (HasSource(source)) return 0.0;
+  const auto count = static_cast<double>(fit_.provenance.sources.size());
+  return hardware::FactsOfKind(device_.kind).source_sigma *
+         (count > 0 ? std::sqrt(1.0 + 1.0 / count) : 1.0);
 }
 
 Grade Predictor::ShapeGrade(const model::Workload& workload) const {
@@ -299,23 +303,23 @@ hardware::StepTime<double> Predictor::Corrected(
   return step * std::exp(-log_error);
 }
 
-hardware::StepTime<double> Predictor::Time(const model::Workload& workload,
-                                           std::string_view source) const {
+hardware::StepTime<double> Predictor::Time(
+    const model::Workload& workload) const {
   return Corrected(workload,
                    KernelsOf(workload),
                    DiscrepancyOf(workload).MeanAt(PlaceOf(workload, device_)) +
-                       added_.At(workload, device_, source).mean);
+                       added_.At(workload, device_).mean);
 }
 
 hardware::StepTime<double> Predictor::PredictTime(
-    const model::Workload& workload, std::string_view source) const {
+    const model::Workload& workload) const {
   const model::KernelList kernels = KernelsOf(workload);
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const double log_error =
       discrepancy.empty() ? 0.0
                           : discrepancy.At(PlaceOf(workload, device_)).mean;
   const auto time = Corrected(
-      workload, kernels, log_error + added_.At(workload, device_, source).mean);
+      workload, kernels, log_error + added_.At(workload, device_).mean);
   RequirePlausible(workload, time.total(), 0.0);
   return time;
 }
@@ -416,7 +420,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
       fitted_ ? std::optional(PlaceOf(workload, device_)) : std::nullopt;
   const Discrepancy& discrepancy = DiscrepancyOf(workload);
   const Correction correction = place ? discrepancy.At(*place) : Correction();
-  const Correction added = added_.At(workload, device_, source);
+  const Correction added = added_.At(workload, device_);
   const StepAndSlopes step = EvaluateStep(device_, workload, kernels, values_);
   const LogTimes& times = step.log_times;
   prediction.time = step.time * std::exp(-(correction.mean + added.mean));
@@ -433,8 +437,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
   }
   prediction.grade = GradeOver(footing.grade, workload, 1);
   prediction.source_seen = HasSource(source);
-  const double source_sigma = SourceSigma(source);
-  prediction.source_sigma = source_sigma * std::sqrt(added.variance);
+  prediction.source_sigma = SourceSigma(source);
   const double width = workload.work == model::Work::kForward
                            ? 1.0
                            : WidthAt(footing.grade, prediction.source_seen);
@@ -442,7 +445,7 @@ StepPrediction Predictor::Predict(const model::Workload& workload,
     // A part that is not there takes no time, surely.
     if (!std::isfinite(times[part])) return 0.0;
     const double sigma = std::hypot(width * LogSigma(times, part, footing),
-                                    source_sigma);
+                                    prediction.source_sigma);
     // What was added leaves so much of it, and the noise of the rest.
     return added_.empty()
                ? sigma

@@ -71,12 +71,9 @@ class Predictor {
                          std::string_view source = kOwnSource) const;
 
   // The time alone, several times cheaper. Throws as Predict.
-  hardware::StepTime<double> Time(const model::Workload& workload,
-                                  std::string_view source = kOwnSource) const;
+  hardware::StepTime<double> Time(const model::Workload& workload) const;
   // The same to the last bit as in Predict, for sums with times from there.
-  hardware::StepTime<double> PredictTime(
-      const model::Workload& workload,
-      std::string_view source = kOwnSource) const;
+  hardware::StepTime<double> PredictTime(const model::Workload& workload) const;
 
   // The time of one kernel of a step, by the formula alone: what runs nearby
   // say of a whole step cannot be laid on one kernel. Throws InputError where
@@ -98,7 +95,7 @@ class Predictor {
   // their exchange is in the step of one.
   bool HasExchangeOf(int64_t devices) const;
 
-  // Whether its fit has runs of that source, added ones among them.
+  // Whether its fit has runs of that source.
   bool HasSource(std::string_view source) const;
   // What a question's source adds to the standard deviation of log(time).
   double SourceSigma(std::string_view source) const;
@@ -113,8 +110,7 @@ class Predictor {
   double RanksScatter(double unmeasured) const;
   // What runs that were added leave of what is open at a step, as a share of
   // its standard deviation; 1: there are none.
-  double OpenShare(const model::Workload& workload,
-                   std::string_view source = kOwnSource) const;
+  double OpenShare(const model::Workload& workload) const;
 
   const hardware::Device& device() const { return device_; }
   const Fit& fit() const { return fit_; }
@@ -172,7 +168,6 @@ class Predictor {
   JoinedNumbers joined_;
   Discrepancy discrepancy_;  // of the formula at the fit's runs
   Discrepancy over_ranks_;   // the same for steps over ranks
-  SourceError sources_;      // what those who measured share
   AddedRuns added_;          // what was measured since
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
   double width_95_ = 1;      // of a 95 % interval, in those

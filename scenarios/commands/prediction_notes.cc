@@ -73,9 +73,7 @@ std::optional<Note> EndNote(const Scenario& scenario) {
 
 std::optional<Note> SourceNote(const JobEstimate& job,
                                const Scenario& scenario) {
-  if (!job.fits() || job.step.source_seen || job.step.source_sigma == 0) {
-    return std::nullopt;
-  }
+  if (!job.fits() || job.step.source_sigma == 0) return std::nullopt;
   const std::string where =
       scenario.source == calibrate::kOwnSource
           ? "your own hosts and software"

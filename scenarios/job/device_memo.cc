@@ -62,7 +62,7 @@ const hardware::StepTime<double>& DeviceMemo::PredictTime(
   const auto predicted = predictions_.find(one);
   if (predicted != predictions_.end()) return predicted->second.time;
   return AnswerTo(std::move(one), times_, [&](const auto& question) {
-    return predictor_.PredictTime(question, source_);
+    return predictor_.PredictTime(question);
   });
 }
 

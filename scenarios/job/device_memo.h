@@ -28,7 +28,6 @@ class DeviceMemo {
       : predictor_(predictor), source_(source) {}
 
   const calibrate::Predictor& predictor() const { return predictor_; }
-  const std::string& source() const { return source_; }
 
   // As Predictor has them.
   const calibrate::StepPrediction& Predict(const model::Workload& workload);

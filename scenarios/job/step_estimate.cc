@@ -238,7 +238,7 @@ void AddRanks(DeviceMemo& memo,
                 predictor.joined(),
                 part,
                 backward_part);
-  const double share = predictor.OpenShare(workload, memo.source());
+  const double share = predictor.OpenShare(workload);
   for (RanksPart* of : {&part, &backward_part}) {
     of->log_sigma *= share;
     of->link *= share;

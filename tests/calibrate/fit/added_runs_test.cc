@@ -25,8 +25,6 @@ const Device& A100() {
   return hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
 }
 
-constexpr const char* kSource = "somebody/else";
-
 Workload Llama(int64_t batch) {
   Workload w;
   w.architecture = model::FindArchitecture("llama-3.2-1b");
@@ -45,45 +43,29 @@ Observation Run(const Workload& workload, double error) {
   o.device = A100().name;
   o.workload = workload;
   o.measured = Predictor(A100()).Time(workload).total() * std::exp(-error);
-  o.source = kSource;
+  o.source = "somebody/else";
   return o;
 }
 
-double Moved(const Fit& fit,
-             const Workload& workload,
-             std::string_view source = kSource) {
+double Moved(const Fit& fit, const Workload& workload) {
   return std::log(Predictor(A100()).Time(workload).total() /
-                  Predictor(A100(), fit).Time(workload, source).total());
+                  Predictor(A100(), fit).Time(workload).total());
 }
 
 double Nothing(const FittedRun&) { return 0; }
 
-// s^2 = 0.0225, tau^2 = 0.004489, n^2 = 0.0025, together v = 0.029489: of the
-// same source r (s^2 + tau^2) / v = 0.10 x 0.91522, of another r s^2 / v = 0.10
-// x 0.76300.
+// r s^2 / (s^2 + n^2) = 0.10 x 0.0225 / 0.025 = 0.09.
 TEST_CASE("one added run by hand") {
   const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)}).fit;
-  CHECK(Moved(fit, Llama(4)) == doctest::Approx(0.091522).epsilon(1e-4));
-  CHECK(Moved(fit, Llama(4), kOwnSource) ==
-        doctest::Approx(0.0763).epsilon(1e-4));
-  // A factor of four away, exp(-1/2) of s^2; far away, what its source shares.
+  CHECK(Moved(fit, Llama(4)) == doctest::Approx(0.09).epsilon(1e-6));
+  // A factor of four away, exp(-1/2) of it; far away, nothing.
   CHECK(Moved(fit, Llama(16)) ==
-        doctest::Approx(0.1 * (0.0225 * std::exp(-0.5) + 0.004489) / 0.029489)
-            .epsilon(1e-4));
-  CHECK(Moved(fit, Llama(16'384)) ==
-        doctest::Approx(0.1 * 0.004489 / 0.029489).epsilon(1e-4));
-  CHECK(std::abs(Moved(fit, Llama(16'384), kOwnSource)) < 1e-6);
+        doctest::Approx(0.09 * std::exp(-0.5)).epsilon(1e-6));
+  CHECK(std::abs(Moved(fit, Llama(16'384))) < 1e-6);
   // Its parameters stay.
   CHECK(fit.Values() == PriorFit(A100()).Values());
-  const SourceError sources(
-      hardware::FactsOfKind(A100().kind).source_sigma, {});
-  const AddedRuns added(fit.runs, Nothing, sources);
-  CHECK(added.At(Llama(4), A100(), kSource).variance ==
-        doctest::Approx(0.0025 / 0.029489).epsilon(1e-4));
-  // Of another source s^2 + tau^2 - s^4 / v are left, of s^2 + tau^2.
-  CHECK(added.At(Llama(4), A100(), kOwnSource).variance ==
-        doctest::Approx(1 - 0.0225 * 0.0225 / 0.029489 / 0.026989)
-            .epsilon(1e-4));
+  CHECK(AddedRuns(fit.runs, Nothing).At(Llama(4), A100()).variance ==
+        doctest::Approx(0.1).epsilon(1e-6));
 }
 
 // Far from each other, so that each is alone: v = s^2 + n^2 is 0.025, and 0.36 +
