@@ -14,6 +14,7 @@
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
 #include "calibrate/records/import/table_workload.h"
+#include "calibrate/records/import/timed_parts.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/csv_file.h"
@@ -109,10 +110,7 @@ UsedRow Read(const TableRow& row) {
     throw Unused{"batch counted in tokens"};
   }
   const int64_t devices = row.Count("n_devices").value_or(1);
-  Measured measured = WorkOf(row);
-  if (metric.metric == Metric::kMicroTime) {
-    measured.work = Work::kForwardBackward;
-  }
+  const Measured measured = WorkOf(row, metric.metric);
   Observation& observation = used.observation;
   observation.quantity = measured.quantity;
   observation.workload = WorkloadOf(row, measured, devices);

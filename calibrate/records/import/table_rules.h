@@ -67,10 +67,20 @@ struct Doubt {
   std::string but_metric;
 };
 
+// Words by which notes say what of a step was timed.
 struct TimedParts {
   std::vector<std::string> forward;
   std::vector<std::string> backward;
-  std::vector<std::string> passes;
+  std::vector<std::string> update;
+  std::vector<std::string> only;
+  std::vector<std::string> without;
+  std::vector<std::string> with;
+  std::vector<std::string> join;
+  std::vector<std::string> breaks;
+  std::vector<std::string> time;
+  std::vector<std::string> description;
+  std::vector<std::string> inference;
+  std::vector<std::string> filler;
 };
 
 struct HeadRule {

@@ -378,24 +378,6 @@ void SetLengths(const TableRow& row, Workload& workload) {
 
 }  // namespace
 
-Measured WorkOf(const TableRow& row) {
-  const TimedParts& parts = RulesOfTables().timed_parts;
-  const std::string notes = row.AllNotes();
-  if (ContainsAny(notes, parts.forward)) {
-    return {Work::kForwardBackward, Quantity::kForward};
-  }
-  if (ContainsAny(notes, parts.backward)) {
-    return {Work::kForwardBackward, Quantity::kBackward};
-  }
-  if (TaskOf(row["task"]) == Task::kInference) {
-    return {Work::kForward, Quantity::kStep};
-  }
-  if (ContainsAny(notes, parts.passes)) {
-    return {Work::kForwardBackward, Quantity::kStep};
-  }
-  return {Work::kTraining, Quantity::kStep};
-}
-
 Workload WorkloadOf(const TableRow& row,
                     const Measured& measured,
                     int64_t devices) {
