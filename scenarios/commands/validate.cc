@@ -28,6 +28,7 @@
 namespace trainfare::scenarios {
 namespace {
 
+using calibrate::LeftOutRow;
 using calibrate::Observation;
 using calibrate::Quantity;
 
@@ -129,6 +130,18 @@ void NoteRepeats(const std::vector<Repeats>& points,
   }
 }
 
+// Rows that are not predicted: people read how many there are for each reason,
+// machines read each.
+void AddLeftOut(const std::vector<LeftOutRow>& rows, Table& table) {
+  for (const LeftOutRow& row : rows) {
+    std::vector<Cell> cells(table.columns.size(), Cell("-", std::string()));
+    cells.front() = row.label;
+    cells.back() = row.reason;
+    table.elided.insert(table.rows.size());
+    table.Add(std::move(cells));
+  }
+}
+
 Table RowTable(const StepValidation& validation) {
   const std::vector<StepRow>& rows = validation.rows;
   const bool repeated =
@@ -153,6 +166,8 @@ Table RowTable(const StepValidation& validation) {
     table.columns.push_back(
         {"repeats apart", "repeat_spread_percent", Align::kDecimal, 9});
   }
+  table.columns.push_back(
+      {"left out", "left_out", Align::kLeft, 0, Audience::kMachines});
   for (const StepRow& row : rows) {
     if (!row.predicted) continue;
     const Observation& o = *row.observation;
@@ -178,6 +193,7 @@ Table RowTable(const StepValidation& validation) {
                      100.0 * *row.repeat_spread)
               : Cell("-"));
     }
+    cells.emplace_back();
     table.Add(std::move(cells));
   }
   return table;
@@ -223,13 +239,21 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   return json;
 }
 
+Json LeftOutJson(const std::vector<LeftOutRow>& rows) {
+  Json json = Json::array();
+  for (const LeftOutRow& row : rows) {
+    json.push_back({{"label", row.label}, {"reason", row.reason}});
+  }
+  return json;
+}
+
 // The errors of the rows that count, and why others do not.
 struct Tally {
   std::vector<RowError> errors;
   ErrorGroups groups;
   std::map<std::string, int64_t> reasons;  // rows that were skipped for each
   Json rows = Json::array();
-  Json skipped = Json::array();
+  std::vector<LeftOutRow> skipped;
   Json fitted = Json::array();  // labels of rows that a fit was made from
 };
 
@@ -242,8 +266,7 @@ Tally TallyOf(const StepValidation& validation,
     if (!row.asked || (row.fitted && drawn)) continue;
     if (!row.predicted) {
       ++tally.reasons[row.reason];
-      tally.skipped.push_back(
-          {{"label", row.observation->label}, {"reason", row.reason}});
+      tally.skipped.push_back({row.observation->label, row.reason});
       continue;
     }
     tally.errors.push_back(row.Error());
@@ -348,7 +371,7 @@ Json ResultOf(const ValidateOptions& options,
   }
   json["files"] = options.files;
   json["fitted"] = std::move(tally.fitted);
-  json["skipped"] = std::move(tally.skipped);
+  json["skipped"] = LeftOutJson(tally.skipped);
   return json;
 }
 
@@ -388,7 +411,10 @@ Report Validate(const ValidateOptions& options) {
   Report report;
   report.warnings = NotesOf(validation.left_out_fits, Caution::kFitUnreadable);
   report.headline.push_back(Headline(overall, files, options));
-  report.tables.push_back(RowTable(validation));
+  Table rows = RowTable(validation);
+  AddLeftOut(tally.skipped, rows);
+  AddLeftOut(files.unused, rows);
+  report.tables.push_back(std::move(rows));
   report.tables.push_back(
       SummaryTable("group", tally.groups, {{"all", overall}}));
   report.notes = NotesOf(tally, repeats, files, options);
@@ -403,6 +429,7 @@ Report Validate(const ValidateOptions& options) {
   Json json =
       ResultOf(options, overall, repeats, prices.sources, std::move(tally));
   json["choices"] = ToJson(choices);
+  json["unused"] = LeftOutJson(files.unused);
   AppendMemory(files.memory, options.group_by, report, json);
   AppendPower(validation, options, report, json);
   report.json = AnswerText(std::move(json), report);

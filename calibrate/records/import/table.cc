@@ -239,6 +239,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
     const TableRow row{csv, csv_row, name};
     try {
       UsedRow read = Read(row);
+      read.line = csv_row.line;
       std::string label = fmt::format("{}:{}", name, csv_row.line);
       if (IsMemory(read.metric)) {
         read.observation.label = std::move(label);
@@ -260,13 +261,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
       metric = std::min(metric, read.metric);
       used.push_back(std::move(read));
     } catch (const Unused& unused) {
-      ++table.unused[unused.reason];
+      table.unused[unused.reason].push_back(csv_row.line);
     } catch (const InputError& fault) {
       // What a row gets wrong costs the row.
       const InputError placed = Placed(fault, row);
       if (!first_fault) first_fault = placed;
       ++faults;
-      ++table.unused[LineOf(placed, name)];
+      table.unused[LineOf(placed, name)].push_back(csv_row.line);
     }
   }
   if (first_fault && faults == table.rows) throw InputError(*first_fault);
@@ -275,16 +276,19 @@ Table ParseTable(std::string_view text, const std::string& name) {
     if (row.metric == metric) {
       table.observations.push_back(std::move(row.observation));
     } else {
-      ++table.unused[metric == Metric::kTime
-                         ? "throughput of a run whose step time is there too"
-                         : "throughput of a run in another unit"];
+      table
+          .unused[metric == Metric::kTime
+                      ? "throughput of a run whose step time is there too"
+                      : "throughput of a run in another unit"]
+          .push_back(row.line);
     }
   }
   for (UsedRow& row : powers) {
     // Power and time of one run have one label.
     const auto time = first_of.find(row.run);
     if (time == first_of.end()) {
-      ++table.unused["power of a run whose time is not there"];
+      table.unused["power of a run whose time is not there"].push_back(
+          row.line);
       continue;
     }
     row.observation.label = time->second;
@@ -292,7 +296,8 @@ Table ParseTable(std::string_view text, const std::string& name) {
   }
   for (UsedRow& row : memory) {
     if (failed.contains(row.run)) {
-      ++table.unused["memory of a run that failed, the cause not stated"];
+      table.unused["memory of a run that failed, the cause not stated"]
+          .push_back(row.line);
     } else {
       table.memory.push_back(MemoryOf(std::move(row)));
     }
