@@ -298,6 +298,26 @@ std::vector<MeasuredAnswer> AnswersOf(const StepValidation& validation,
   return answers;
 }
 
+// Without a second source of any device there is none to leave out.
+bool LacksSources(const StepValidation& validation,
+                  const ValidateOptions& options) {
+  if (options.protocol != Protocol::kLeaveSourceOut) return false;
+  std::map<std::string, std::set<std::string>> sources;
+  for (const StepRow& row : validation.rows) {
+    if (const hardware::Device* device = validation.DeviceOf(row)) {
+      sources[device->name].insert(row.observation->source);
+    }
+  }
+  return !sources.empty() &&
+         std::all_of(sources.begin(), sources.end(), [](const auto& of) {
+           return of.second.size() == 1;
+         });
+}
+
+constexpr std::string_view kOneSourceEach =
+    "each device has one source only in these files, so that none can be left "
+    "out; leave-one-out and leave-device-out need no second one";
+
 std::string Headline(const ErrorSummary& overall,
                      const calibrate::ObservationFiles& files,
                      const ValidateOptions& options) {
@@ -418,6 +438,10 @@ Report Validate(const ValidateOptions& options) {
   report.tables.push_back(
       SummaryTable("group", tally.groups, {{"all", overall}}));
   report.notes = NotesOf(tally, repeats, files, options);
+  const bool one_source_each = LacksSources(validation, options);
+  if (one_source_each) {
+    report.notes.emplace_back(kOneSourceEach, Caution::kRowsSkipped);
+  }
   DevicePrices prices = ShippedDevicePrices();
   const std::vector<MeasuredChoice> choices =
       ChoicesOf(AnswersOf(validation, options), prices.of_device);
@@ -435,6 +459,10 @@ Report Validate(const ValidateOptions& options) {
   report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.
   if (!files.observations.empty()) AnswerWithOverall(overall, report);
+  if (one_source_each && report.exit_code != kOk) {
+    report.complaint =
+        fmt::format("no row could be predicted: {}", kOneSourceEach);
+  }
   return report;
 }
 

@@ -218,6 +218,37 @@ TEST_CASE("what one source measured is predicted from the others'") {
   }
 }
 
+TEST_CASE("one source of each device leaves none to leave out, and says so") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string said =
+      "each device has one source only in these files, so that none can be "
+      "left out; leave-one-out and leave-device-out need no second one";
+  const auto report_of = [&](const std::string& table) {
+    ValidateOptions options;
+    options.files = {folder.Write("any.csv", table)};
+    SetProtocol("leave-source-out", options);
+    return Validate(options);
+  };
+  const auto notes_it = [&](const Report& report) {
+    return std::find(report.notes.begin(),
+                     report.notes.end(),
+                     Note(said, Caution::kRowsSkipped)) != report.notes.end();
+  };
+  std::string table = SlowedTable(1.0);
+  const Report report = report_of(table);
+  CHECK(report.exit_code == kInput);
+  CHECK(report.complaint == "no row could be predicted: " + said);
+  CHECK(notes_it(report));
+  const Json json = Json::parse(report.json);
+  CHECK(json.at("overall").at("n") == 0);
+  CHECK(json.at("warnings").back().at("message") == said);
+  table.replace(table.find("test,file,system,a10,"), 4, "more");
+  const Report two = report_of(table);
+  CHECK(two.exit_code == kOk);
+  CHECK_FALSE(notes_it(two));
+}
+
 TEST_CASE("runs over a number of hosts are predicted by those over others") {
   const FitFolder none;
   const TemporaryFolder folder;
