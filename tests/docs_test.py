@@ -128,6 +128,15 @@ class Docs(unittest.TestCase):
             with self.subTest(name):
                 self.assertRegex(pages, rf"\b{name}\b")
 
+    def test_a_folder_of_ones_own_data_holds_what_is_read_from_there(self):
+        page = (ROOT / "docs/guide/changing.md").read_text(encoding="utf-8")
+        copied = re.search(r"cp -r hardware/\{([\w,]+)\} /tmp/mine/", page)[1]
+        read = {name for source in SOURCES if source.suffix == ".cc"
+                and not source.is_relative_to(ROOT / "tests")
+                for name in re.findall(r'DataDirectory\("(\w+)"\)',
+                                       source.read_text(encoding="utf-8"))}
+        self.assertEqual(sorted(copied.split(",")), sorted(read))
+
     def test_commands_run(self):
         if not TRAINFARE:
             self.skipTest("no program given")
