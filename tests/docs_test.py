@@ -137,6 +137,17 @@ class Docs(unittest.TestCase):
                                        source.read_text(encoding="utf-8"))}
         self.assertEqual(sorted(copied.split(",")), sorted(read))
 
+    def test_what_a_source_adds_is_what_ships_and_what_was_printed(self):
+        def read(path):
+            return (ROOT / path).read_text(encoding="utf-8")
+        page = " ".join(read("docs/models/calibration.md").split())
+        ships = re.search(r"sources: \{ sigma: ([\d.]+)",
+                          read("hardware/kinds/gpu.yaml"))[1]
+        likeliest = re.search(r"Likeliest tau: ([\d.]+)",
+                              read("docs/results/intervals.md"))[1]
+        self.assertIn(f"For GPUs tau is {ships}, ", page)
+        self.assertIn(f"formulas and fits that is {likeliest}, ", page)
+
     def test_commands_run(self):
         if not TRAINFARE:
             self.skipTest("no program given")
