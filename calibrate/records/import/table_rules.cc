@@ -102,6 +102,8 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
                      map.Text("model"),
                      map.Number("tokens", 1.0, 1e9),
                      map.Texts("unpadded_by"),
+                     map.Texts("unpadded_in"),
+                     map.Texts("padded_in"),
                      map.Integer("evaluated", 1, model::kMostSamples),
                      map.Integer("every", 1, model::kMostSamples),
                      map.Number("every_of_batch", 0.0, 1e9),

@@ -106,6 +106,8 @@ struct Benchmark {
   std::string model;
   double tokens = 0;                     // real ones of a sequence, in the mean
   std::vector<std::string> unpadded_by;  // programs that compute these alone
+  std::vector<std::string> unpadded_in;  // runs that do
+  std::vector<std::string> padded_in;    // runs that compute all of a sequence
   // Samples evaluated; and trained in between: so many, and so many times those
   // of a step, cut to a multiple.
   int64_t evaluated = 0;

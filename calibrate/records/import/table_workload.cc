@@ -333,11 +333,14 @@ void RefuseDoubtful(const TableRow& row) {
 }
 
 // Real tokens of a benchmark's sequence, which its program computes alone;
-// nothing of other sequences.
+// nothing of sequences that are computed whole.
 std::optional<double> UnpaddedLengthOf(const TableRow& row) {
   const Benchmark* of = BenchmarkOf(row);
-  if (of == nullptr) return std::nullopt;
-  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by)) {
+  if (of == nullptr || ContainsAny(row["source_file"], of->padded_in)) {
+    return std::nullopt;
+  }
+  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by) &&
+      !ContainsAny(row["source_file"], of->unpadded_in)) {
     throw Unused{"unpadded or packed sequences: real length not known"};
   }
   return of->tokens;
