@@ -19,6 +19,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 sys.dont_write_bytecode = True
+import make  # noqa: E402
 import results  # noqa: E402
 from printing import sessions  # noqa: E402
 
@@ -147,6 +148,12 @@ class Docs(unittest.TestCase):
                               read("docs/results/intervals.md"))[1]
         self.assertIn(f"For GPUs tau is {ships}, ", page)
         self.assertIn(f"formulas and fits that is {likeliest}, ", page)
+
+    def test_stacks_of_tables_are_those_of_the_rules(self):
+        page = (ROOT / "docs/guide/measurements.md").read_text(encoding="utf-8")
+        self.assertEqual(page, make.with_stacks(page), "docs/make.py was not run")
+        for stack in ("compiled", "lightseq", "eager"):
+            self.assertIn(f"\n|`{stack}`|", page)
 
     def test_commands_run(self):
         if not TRAINFARE:
