@@ -8,7 +8,11 @@ An output is the block after a comment such as
   <!-- output: trainfare list models -->
 
 and is put in anew, as a person sees it in a terminal of 100 columns; `output
-lines=8:` keeps the first eight lines. The pages of docs/results/ are written
+lines=8:` keeps the first eight lines. The table after
+
+  <!-- stacks of tables.yaml -->
+
+is put in anew, too. The pages of docs/results/ are written
 by docs/results.py, figures by docs/figures/make.py.
 """
 
@@ -23,11 +27,19 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
+from printing import table_stacks  # noqa: E402
 from printing.program import Program  # noqa: E402
 
 OUTPUT = re.compile(
     r"(<!-- output(?: lines=(\d+))?: trainfare (.*?) -->\n+)"
     r"```text\n(?:(?!```).*\n)*```")
+STACKS = re.compile(r"(<!-- stacks of tables\.yaml -->\n\n)(?:\|.*\n)*")
+
+
+def with_stacks(text):
+    """The text of a page with the table of stacks as it is now."""
+    made = "".join(line + "\n" for line in table_stacks.lines())
+    return STACKS.sub(lambda match: match[1] + made, text)
 
 
 def refresh(page, program, folder):
@@ -40,7 +52,7 @@ def refresh(page, program, folder):
         return f"{match[1]}```text\n{body}\n```"
 
     old = page.read_text(encoding="utf-8")
-    new = OUTPUT.sub(anew, old)
+    new = with_stacks(OUTPUT.sub(anew, old))
     if new != old:
         page.write_text(new, encoding="utf-8")
         print(f"{page.relative_to(ROOT)}: outputs made anew")

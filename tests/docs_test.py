@@ -19,6 +19,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 sys.dont_write_bytecode = True
+import make  # noqa: E402
 import results  # noqa: E402
 from printing import sessions  # noqa: E402
 
@@ -127,6 +128,29 @@ class Docs(unittest.TestCase):
         for name in sorted(names):
             with self.subTest(name):
                 self.assertRegex(pages, rf"\b{name}\b")
+
+    def test_a_folder_of_ones_own_data_holds_what_is_read_from_there(self):
+        page = (ROOT / "docs/guide/changing.md").read_text(encoding="utf-8")
+        copied = re.search(r"cp -r hardware/\{([\w,]+)\} /tmp/mine/", page)[1]
+        read = {name for source in SOURCES if source.suffix == ".cc"
+                and not source.is_relative_to(ROOT / "tests")
+                for name in re.findall(r'DataDirectory\("(\w+)"\)',
+                                       source.read_text(encoding="utf-8"))}
+        self.assertEqual(sorted(copied.split(",")), sorted(read))
+
+    def test_what_a_source_adds_is_what_ships(self):
+        def read(path):
+            return " ".join((ROOT / path).read_text(encoding="utf-8").split())
+        ships = re.search(r"sources: \{ sigma: ([\d.]+)",
+                          read("hardware/kinds/gpu.yaml"))[1]
+        self.assertIn(f"For GPUs tau is {ships}, ", read("docs/models/calibration.md"))
+        self.assertIn(f"{ships} ships.", read("docs/results/intervals.md"))
+
+    def test_stacks_of_tables_are_those_of_the_rules(self):
+        page = (ROOT / "docs/guide/measurements.md").read_text(encoding="utf-8")
+        self.assertEqual(page, make.with_stacks(page), "docs/make.py was not run")
+        for stack in ("compiled", "lightseq", "eager"):
+            self.assertIn(f"\n|`{stack}`|", page)
 
     def test_commands_run(self):
         if not TRAINFARE:

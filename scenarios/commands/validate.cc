@@ -28,6 +28,7 @@
 namespace trainfare::scenarios {
 namespace {
 
+using calibrate::LeftOutRow;
 using calibrate::Observation;
 using calibrate::Quantity;
 
@@ -129,6 +130,18 @@ void NoteRepeats(const std::vector<Repeats>& points,
   }
 }
 
+// Rows that are not predicted: people read how many there are for each reason,
+// machines read each.
+void AddLeftOut(const std::vector<LeftOutRow>& rows, Table& table) {
+  for (const LeftOutRow& row : rows) {
+    std::vector<Cell> cells(table.columns.size(), Cell("-", std::string()));
+    cells.front() = row.label;
+    cells.back() = row.reason;
+    table.elided.insert(table.rows.size());
+    table.Add(std::move(cells));
+  }
+}
+
 Table RowTable(const StepValidation& validation) {
   const std::vector<StepRow>& rows = validation.rows;
   const bool repeated =
@@ -153,6 +166,8 @@ Table RowTable(const StepValidation& validation) {
     table.columns.push_back(
         {"repeats apart", "repeat_spread_percent", Align::kDecimal, 9});
   }
+  table.columns.push_back(
+      {"left out", "left_out", Align::kLeft, 0, Audience::kMachines});
   for (const StepRow& row : rows) {
     if (!row.predicted) continue;
     const Observation& o = *row.observation;
@@ -178,6 +193,7 @@ Table RowTable(const StepValidation& validation) {
                      100.0 * *row.repeat_spread)
               : Cell("-"));
     }
+    cells.emplace_back();
     table.Add(std::move(cells));
   }
   return table;
@@ -223,13 +239,21 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   return json;
 }
 
+Json LeftOutJson(const std::vector<LeftOutRow>& rows) {
+  Json json = Json::array();
+  for (const LeftOutRow& row : rows) {
+    json.push_back({{"label", row.label}, {"reason", row.reason}});
+  }
+  return json;
+}
+
 // The errors of the rows that count, and why others do not.
 struct Tally {
   std::vector<RowError> errors;
   ErrorGroups groups;
   std::map<std::string, int64_t> reasons;  // rows that were skipped for each
   Json rows = Json::array();
-  Json skipped = Json::array();
+  std::vector<LeftOutRow> skipped;
   Json fitted = Json::array();  // labels of rows that a fit was made from
 };
 
@@ -242,8 +266,7 @@ Tally TallyOf(const StepValidation& validation,
     if (!row.asked || (row.fitted && drawn)) continue;
     if (!row.predicted) {
       ++tally.reasons[row.reason];
-      tally.skipped.push_back(
-          {{"label", row.observation->label}, {"reason", row.reason}});
+      tally.skipped.push_back({row.observation->label, row.reason});
       continue;
     }
     tally.errors.push_back(row.Error());
@@ -274,6 +297,26 @@ std::vector<MeasuredAnswer> AnswersOf(const StepValidation& validation,
   }
   return answers;
 }
+
+// Without a second source of any device there is none to leave out.
+bool LacksSources(const StepValidation& validation,
+                  const ValidateOptions& options) {
+  if (options.protocol != Protocol::kLeaveSourceOut) return false;
+  std::map<std::string, std::set<std::string>> sources;
+  for (const StepRow& row : validation.rows) {
+    if (const hardware::Device* device = validation.DeviceOf(row)) {
+      sources[device->name].insert(row.observation->source);
+    }
+  }
+  return !sources.empty() &&
+         std::all_of(sources.begin(), sources.end(), [](const auto& of) {
+           return of.second.size() == 1;
+         });
+}
+
+constexpr std::string_view kOneSourceEach =
+    "each device has one source only in these files, so that none can be left "
+    "out; leave-one-out and leave-device-out need no second one";
 
 std::string Headline(const ErrorSummary& overall,
                      const calibrate::ObservationFiles& files,
@@ -348,7 +391,7 @@ Json ResultOf(const ValidateOptions& options,
   }
   json["files"] = options.files;
   json["fitted"] = std::move(tally.fitted);
-  json["skipped"] = std::move(tally.skipped);
+  json["skipped"] = LeftOutJson(tally.skipped);
   return json;
 }
 
@@ -388,10 +431,17 @@ Report Validate(const ValidateOptions& options) {
   Report report;
   report.warnings = NotesOf(validation.left_out_fits, Caution::kFitUnreadable);
   report.headline.push_back(Headline(overall, files, options));
-  report.tables.push_back(RowTable(validation));
+  Table rows = RowTable(validation);
+  AddLeftOut(tally.skipped, rows);
+  AddLeftOut(files.unused, rows);
+  report.tables.push_back(std::move(rows));
   report.tables.push_back(
       SummaryTable("group", tally.groups, {{"all", overall}}));
   report.notes = NotesOf(tally, repeats, files, options);
+  const bool one_source_each = LacksSources(validation, options);
+  if (one_source_each) {
+    report.notes.emplace_back(kOneSourceEach, Caution::kRowsSkipped);
+  }
   DevicePrices prices = ShippedDevicePrices();
   const std::vector<MeasuredChoice> choices =
       ChoicesOf(AnswersOf(validation, options), prices.of_device);
@@ -403,11 +453,16 @@ Report Validate(const ValidateOptions& options) {
   Json json =
       ResultOf(options, overall, repeats, prices.sources, std::move(tally));
   json["choices"] = ToJson(choices);
+  json["unused"] = LeftOutJson(files.unused);
   AppendMemory(files.memory, options.group_by, report, json);
   AppendPower(validation, options, report, json);
   report.json = AnswerText(std::move(json), report);
   // A table of memory alone has no time to predict.
   if (!files.observations.empty()) AnswerWithOverall(overall, report);
+  if (one_source_each && report.exit_code != kOk) {
+    report.complaint =
+        fmt::format("no row could be predicted: {}", kOneSourceEach);
+  }
   return report;
 }
 

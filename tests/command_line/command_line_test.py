@@ -2326,6 +2326,21 @@ class Validate(Case):
         skipped = json.loads(result.stdout)["skipped"]
         self.assertIn("GeForce Imaginary 9", skipped[0]["reason"])
 
+    def test_rows_that_are_not_read_have_their_lines(self):
+        notes = table_row().rstrip("\n") + "fwd+bwd\n"
+        path = self.write("odd.csv", TABLE_HEADER + table_row() + notes)
+        rows = self.json_of("validate", path)["unused"]
+        self.assertEqual([row["label"] for row in rows], [path + ":3"])
+        self.assertIn("with the update or without", rows[0]["reason"])
+        csv = self.good("validate", path, "--format", "csv").stdout.splitlines()
+        self.assertEqual(len(csv), 3)
+        self.assertTrue(csv[2].startswith(path + ":3,"), csv[2])
+        self.assertTrue(csv[2].endswith('update or without is not stated"'), csv[2])
+        for form in ("table", "markdown"):
+            text = self.good("validate", path, "--format", form).stdout
+            self.assertNotIn(path + ":3", text)
+            self.assertIn("1 of 2 rows are not used", text)
+
 
 class Interrupt(Case):
     def test_a_closed_pipe_is_no_crash(self):

@@ -22,6 +22,12 @@ struct MeasurementSource {
   std::set<std::string> devices;
 };
 
+// A row that is not used.
+struct LeftOutRow {
+  std::string label;  // "file:line"
+  std::string reason;
+};
+
 struct ObservationFiles {
   std::vector<Observation> observations;
   std::vector<KernelObservation> kernels;  // operations by themselves
@@ -32,6 +38,7 @@ struct ObservationFiles {
   RankRecords ranks;
   // What was left out and why, one line each, the file in front.
   std::vector<std::string> notes;
+  std::vector<LeftOutRow> unused;  // of tables
   std::vector<MeasurementSource> sources;
   std::string host;      // of the first run that says so
   std::string software;  // of the first run that says so

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "calibrate/fit/device_fit.h"
@@ -83,17 +84,20 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
 
 void AddTable(const std::string& path, ObservationFiles& files) {
   Table table = ReadTable(path);
-  int64_t unused = 0;
+  std::map<int64_t, std::string> reason_of;  // by line
   std::string reasons;
-  for (const auto& [reason, count] : table.unused) {
-    unused += count;
-    reasons +=
-        fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+  for (const auto& [reason, lines] : table.unused) {
+    for (const int64_t line : lines) reason_of.emplace(line, reason);
+    reasons += fmt::format(
+        "{}{} {}", reasons.empty() ? "" : ", ", lines.size(), reason);
   }
-  if (unused > 0) {
+  for (const auto& [line, reason] : reason_of) {
+    files.unused.push_back({fmt::format("{}:{}", path, line), reason});
+  }
+  if (!reason_of.empty()) {
     files.notes.push_back(fmt::format("{}: {} of {} rows are not used: {}",
                                       path,
-                                      unused,
+                                      reason_of.size(),
                                       table.rows,
                                       reasons));
   }

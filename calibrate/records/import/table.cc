@@ -14,6 +14,7 @@
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
 #include "calibrate/records/import/table_workload.h"
+#include "calibrate/records/import/timed_parts.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/csv_file.h"
@@ -121,10 +122,7 @@ UsedRow Read(const TableRow& row) {
     throw Unused{"batch counted in tokens"};
   }
   const int64_t devices = row.Count("n_devices").value_or(1);
-  Measured measured = WorkOf(row);
-  if (metric.metric == Metric::kMicroTime) {
-    measured.work = Work::kForwardBackward;
-  }
+  const Measured measured = WorkOf(row, metric.metric);
   Observation& observation = used.observation;
   observation.quantity = measured.quantity;
   observation.workload = WorkloadOf(row, measured, devices);
@@ -254,6 +252,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
     const TableRow row{csv, csv_row, name};
     try {
       UsedRow read = Read(row);
+      read.line = csv_row.line;
       std::string label = fmt::format("{}:{}", name, csv_row.line);
       if (IsMemory(read.metric)) {
         read.observation.label = std::move(label);
@@ -275,13 +274,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
       metric = std::min(metric, read.metric);
       used.push_back(std::move(read));
     } catch (const Unused& unused) {
-      ++table.unused[unused.reason];
+      table.unused[unused.reason].push_back(csv_row.line);
     } catch (const InputError& fault) {
       // What a row gets wrong costs the row.
       const InputError placed = Placed(fault, row);
       if (!first_fault) first_fault = placed;
       ++faults;
-      ++table.unused[LineOf(placed, name)];
+      table.unused[LineOf(placed, name)].push_back(csv_row.line);
     }
   }
   if (first_fault && faults == table.rows) throw InputError(*first_fault);
@@ -290,16 +289,19 @@ Table ParseTable(std::string_view text, const std::string& name) {
     if (row.metric == metric) {
       table.observations.push_back(std::move(row.observation));
     } else {
-      ++table.unused[metric == Metric::kTime
-                         ? "throughput of a run whose step time is there too"
-                         : "throughput of a run in another unit"];
+      table
+          .unused[metric == Metric::kTime
+                      ? "throughput of a run whose step time is there too"
+                      : "throughput of a run in another unit"]
+          .push_back(row.line);
     }
   }
   for (UsedRow& row : powers) {
     // Power and time of one run have one label.
     const auto time = first_of.find(row.run);
     if (time == first_of.end()) {
-      ++table.unused["power of a run whose time is not there"];
+      table.unused["power of a run whose time is not there"].push_back(
+          row.line);
       continue;
     }
     row.observation.label = time->second;
@@ -307,7 +309,8 @@ Table ParseTable(std::string_view text, const std::string& name) {
   }
   for (UsedRow& row : memory) {
     if (failed.contains(row.run)) {
-      ++table.unused["memory of a run that failed, the cause not stated"];
+      table.unused["memory of a run that failed, the cause not stated"]
+          .push_back(row.line);
     } else {
       table.memory.push_back(MemoryOf(std::move(row)));
     }

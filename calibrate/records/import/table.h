@@ -31,8 +31,8 @@ struct Table {
   std::vector<MemoryObservation> memory;
   std::vector<PowerObservation> powers;
   int64_t rows = 0;
-  // Rows that say nothing of a step's time here, by the reason.
-  std::map<std::string, int64_t> unused;
+  // Lines of the rows that are not used, by the reason.
+  std::map<std::string, std::vector<int64_t>> unused;
 };
 
 // A row that cannot be right is left out, by its line. Throws InputError

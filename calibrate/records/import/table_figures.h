@@ -21,6 +21,7 @@ struct UsedRow {
   Metric metric = Metric::kTime;
   std::string run;   // rows alike in it are of one run or its repetitions
   double value = 0;  // in s, B, W or 1/s
+  int64_t line = 0;  // of the table
 };
 
 // The benchmark that a row is of; nullptr where none is known.

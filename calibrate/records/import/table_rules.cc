@@ -61,8 +61,18 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
     return doubt;
   });
   const YamlMap parts = root.Map("timed_parts");
-  rules.timed_parts = {
-      parts.Texts("forward"), parts.Texts("backward"), parts.Texts("passes")};
+  rules.timed_parts = {.forward = parts.Texts("forward"),
+                       .backward = parts.Texts("backward"),
+                       .update = parts.Texts("update"),
+                       .only = parts.Texts("only"),
+                       .without = parts.Texts("without"),
+                       .with = parts.Texts("with"),
+                       .join = parts.Texts("join"),
+                       .breaks = parts.Texts("breaks"),
+                       .time = parts.Texts("time"),
+                       .description = parts.Texts("description"),
+                       .inference = parts.Texts("inference"),
+                       .filler = parts.Texts("filler")};
   rules.tasks =
       NamedOf(root, "tasks", [](const YamlMap& map, const std::string& at) {
         return WordOf<Task>(map, at);
@@ -92,6 +102,8 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
                      map.Text("model"),
                      map.Number("tokens", 1.0, 1e9),
                      map.Texts("unpadded_by"),
+                     map.Texts("unpadded_in"),
+                     map.Texts("padded_in"),
                      map.Integer("evaluated", 1, model::kMostSamples),
                      map.Integer("every", 1, model::kMostSamples),
                      map.Number("every_of_batch", 0.0, 1e9),

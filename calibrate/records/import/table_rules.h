@@ -67,10 +67,20 @@ struct Doubt {
   std::string but_metric;
 };
 
+// Words by which notes say what of a step was timed.
 struct TimedParts {
   std::vector<std::string> forward;
   std::vector<std::string> backward;
-  std::vector<std::string> passes;
+  std::vector<std::string> update;
+  std::vector<std::string> only;
+  std::vector<std::string> without;
+  std::vector<std::string> with;
+  std::vector<std::string> join;
+  std::vector<std::string> breaks;
+  std::vector<std::string> time;
+  std::vector<std::string> description;
+  std::vector<std::string> inference;
+  std::vector<std::string> filler;
 };
 
 struct HeadRule {
@@ -96,6 +106,8 @@ struct Benchmark {
   std::string model;
   double tokens = 0;                     // real ones of a sequence, in the mean
   std::vector<std::string> unpadded_by;  // programs that compute these alone
+  std::vector<std::string> unpadded_in;  // runs that do
+  std::vector<std::string> padded_in;    // runs that compute all of a sequence
   // Samples evaluated; and trained in between: so many, and so many times those
   // of a step, cut to a multiple.
   int64_t evaluated = 0;

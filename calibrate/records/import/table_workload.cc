@@ -333,11 +333,14 @@ void RefuseDoubtful(const TableRow& row) {
 }
 
 // Real tokens of a benchmark's sequence, which its program computes alone;
-// nothing of other sequences.
+// nothing of sequences that are computed whole.
 std::optional<double> UnpaddedLengthOf(const TableRow& row) {
   const Benchmark* of = BenchmarkOf(row);
-  if (of == nullptr) return std::nullopt;
-  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by)) {
+  if (of == nullptr || ContainsAny(row["source_file"], of->padded_in)) {
+    return std::nullopt;
+  }
+  if (!ContainsAny(Lowered(row["framework"]), of->unpadded_by) &&
+      !ContainsAny(row["source_file"], of->unpadded_in)) {
     throw Unused{"unpadded or packed sequences: real length not known"};
   }
   return of->tokens;
@@ -377,24 +380,6 @@ void SetLengths(const TableRow& row, Workload& workload) {
 }
 
 }  // namespace
-
-Measured WorkOf(const TableRow& row) {
-  const TimedParts& parts = RulesOfTables().timed_parts;
-  const std::string notes = row.AllNotes();
-  if (ContainsAny(notes, parts.forward)) {
-    return {Work::kForwardBackward, Quantity::kForward};
-  }
-  if (ContainsAny(notes, parts.backward)) {
-    return {Work::kForwardBackward, Quantity::kBackward};
-  }
-  if (TaskOf(row["task"]) == Task::kInference) {
-    return {Work::kForward, Quantity::kStep};
-  }
-  if (ContainsAny(notes, parts.passes)) {
-    return {Work::kForwardBackward, Quantity::kStep};
-  }
-  return {Work::kTraining, Quantity::kStep};
-}
 
 Workload WorkloadOf(const TableRow& row,
                     const Measured& measured,

@@ -5,18 +5,10 @@
 #include <cstdint>
 
 #include "calibrate/records/import/table_row.h"
-#include "calibrate/records/observation.h"
+#include "calibrate/records/import/timed_parts.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-struct Measured {
-  model::Work work = model::Work::kTraining;
-  Quantity quantity = Quantity::kStep;
-};
-
-// What of a step was timed. Throws Unused.
-Measured WorkOf(const TableRow& row);
 
 // The workload of each of `devices`. Throws Unused.
 model::Workload WorkloadOf(const TableRow& row,

@@ -280,7 +280,7 @@ TEST_CASE("a source that the fit has not seen is less sure, others are not") {
   CHECK(sigma("owner/b") == doctest::Approx(tau * std::sqrt(2.0)));
   // docs/models/calibration.md, "Sources".
   CHECK(std::hypot(0.12, sigma("owner/b")) ==
-        doctest::Approx(0.153).epsilon(2e-3));
+        doctest::Approx(0.131).epsilon(2e-3));
   fit.provenance.sources = {"owner/a", "owner/b"};
   CHECK(sigma("owner/b") == 0);
   CHECK(sigma(kOwnSource) == doctest::Approx(tau * std::sqrt(1.5)));

@@ -218,6 +218,37 @@ TEST_CASE("what one source measured is predicted from the others'") {
   }
 }
 
+TEST_CASE("one source of each device leaves none to leave out, and says so") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string said =
+      "each device has one source only in these files, so that none can be "
+      "left out; leave-one-out and leave-device-out need no second one";
+  const auto report_of = [&](const std::string& table) {
+    ValidateOptions options;
+    options.files = {folder.Write("any.csv", table)};
+    SetProtocol("leave-source-out", options);
+    return Validate(options);
+  };
+  const auto notes_it = [&](const Report& report) {
+    return std::find(report.notes.begin(),
+                     report.notes.end(),
+                     Note(said, Caution::kRowsSkipped)) != report.notes.end();
+  };
+  std::string table = SlowedTable(1.0);
+  const Report report = report_of(table);
+  CHECK(report.exit_code == kInput);
+  CHECK(report.complaint == "no row could be predicted: " + said);
+  CHECK(notes_it(report));
+  const Json json = Json::parse(report.json);
+  CHECK(json.at("overall").at("n") == 0);
+  CHECK(json.at("warnings").back().at("message") == said);
+  table.replace(table.find("test,file,system,a10,"), 4, "more");
+  const Report two = report_of(table);
+  CHECK(two.exit_code == kOk);
+  CHECK_FALSE(notes_it(two));
+}
+
 TEST_CASE("runs over a number of hosts are predicted by those over others") {
   const FitFolder none;
   const TemporaryFolder folder;
@@ -246,6 +277,44 @@ TEST_CASE("runs over a number of hosts are predicted by those over others") {
   REQUIRE(json.at("skipped").size() == 2);
   CHECK(json.at("skipped")[0].at("reason") ==
         "such devices were measured on this number of hosts alone");
+}
+
+TEST_CASE("rows of a table that are not read are listed by their lines") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  const std::string whole = "test,file,system,t4,1,1,bert-base,768,12,12,3072,";
+  const std::string file = folder.Write(
+      "odd.csv",
+      std::string(kHeader) + whole +
+          "30522,128,8,1,fp16,PyTorch,,finetune,mfu_pct,40,\n" +
+          Row("t4", 8, 128, "fp16", 100) + Row("t4", 8, 128, "fp16", -1) +
+          whole + "30522,128,8,1,fp16,PyTorch,,finetune,step_ms,9,fwd+bwd\n" +
+          Row("t4", 8, 128, "bf16", 10));
+  ValidateOptions options;
+  options.files = {file};
+  const Report report = Validate(options);
+  const Json json = Json::parse(report.json);
+  CHECK(json.at("overall").at("n") == 1);
+  CHECK(json.at("skipped").size() == 1);
+  REQUIRE(json.at("unused").size() == 3);
+  const auto has = [&](size_t at, int line, std::string_view words) {
+    const Json& row = json.at("unused").at(at);
+    CHECK(row.at("label") == fmt::format("{}:{}", file, line));
+    const std::string reason = row.at("reason");
+    CAPTURE(reason);
+    CHECK(reason.find(words) != std::string::npos);
+  };
+  has(0, 2, "metric mfu_pct: a rate in FLOPs");
+  has(1, 4, "line 4: value: expected a number above 0");
+  has(2, 5, "with the update or without is not stated");
+  // People see the rows that are predicted; CSV has the others, too.
+  const std::string csv = CsvTable(report.tables.front());
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 6);
+  CHECK(csv.find(file + ":2,,") != std::string::npos);
+  CHECK(TextTable(report.tables.front()).find(":2 ") == std::string::npos);
+  std::string said;
+  for (const Note& note : report.notes) said += note.text + "\n";
+  CHECK(said.find("3 of 5 rows are not used") != std::string::npos);
 }
 
 TEST_CASE("what cannot be predicted is listed with its reason") {
