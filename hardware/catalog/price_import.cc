@@ -120,11 +120,19 @@ class Importer {
           continue;
         }
       }
-      // A region without zones whose spot costs the same sells none.
+      // A region without zones whose spot costs the same sells none, as does
+      // a marketplace where nobody has bid: 0.00.
       if (!zone && row.spot == row.on_demand) row.spot.reset();
+      if (!IsHost(row) && row.spot == 0.0) row.spot.reset();
       if (Plausible(row)) rows.push_back(std::move(row));
     }
     return rows;
+  }
+
+  // There is one host whose whole price stands on its accelerator's row; the
+  // sum is checked again.
+  bool IsHost(const Row& row) const {
+    return row.accelerator.empty() && apart_ != nullptr;
   }
 
   bool Plausible(const Row& row) {
@@ -132,9 +140,7 @@ class Importer {
       Drop("no price");
       return false;
     }
-    // There is one host whose whole price stands on its accelerator's row;
-    // the sum is checked again.
-    const bool host = row.accelerator.empty() && apart_ != nullptr;
+    const bool host = IsHost(row);
     const auto positive = [&](const std::optional<double>& price) {
       return !price || (host ? *price >= 0.0 : *price > 0.0);
     };

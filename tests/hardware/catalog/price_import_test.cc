@@ -129,6 +129,20 @@ TEST_CASE("Lambda's machines without a GPU are left out" *
   CHECK(imported.dropped == Counts{{"no accelerator", 34}});
 }
 
+TEST_CASE("the marketplace whose spot prices are all 0 keeps its rows" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("vast")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("vast")).string(), "vast", "2026-04-29");
+  CHECK(imported.rows == 64);
+  CHECK(imported.used == 64);
+  const Price* price =
+      FindPrice(imported, "1x-RTX_4090-32-65536", "Sweden, SE, EU");
+  REQUIRE(price != nullptr);
+  CHECK(*price->on_demand == model::DollarsPerHour(0.40));
+  CHECK_FALSE(price->spot_low.has_value());
+}
+
 TEST_CASE("a cloud that is not in the catalog keeps its instances" *
           doctest::test_suite("shared") *
           doctest::skip(!SharedHas(Catalog("nebius")))) {
@@ -179,6 +193,20 @@ TEST_CASE("each reason to drop a row is counted") {
                                    {"instance not in the catalog", 1},
                                    {"duplicate row", 1}});
   CHECK(imported.used == 1);
+}
+
+TEST_CASE("a spot price of 0 is none, and costs no row") {
+  const ImportedPrices imported = ImportText(
+      "aws",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "g5.xlarge,A10G,1,0.44,0.00,r\n"
+      "g5.2xlarge,A10G,1,,0.00,r\n");
+  CHECK(imported.used == 1);
+  CHECK(imported.dropped == Counts{{"no price", 1}});
+  const Price* price = FindPrice(imported, "g5.xlarge", "r");
+  REQUIRE(price != nullptr);
+  CHECK(*price->on_demand == model::DollarsPerHour(0.44));
+  CHECK_FALSE(price->spot_low.has_value());
 }
 
 TEST_CASE("a host and its accelerator meet in the same zone only") {
