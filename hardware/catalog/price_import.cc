@@ -52,6 +52,8 @@ class Importer {
       for (const Row& row : rows) {
         if (row.accelerator.empty()) {
           Drop("no accelerator");
+        } else if (row.instance.empty()) {
+          Drop("no instance");
         } else if (!known_.empty() && !known_.contains(row.instance)) {
           Drop("instance not in the catalog");
         } else {
@@ -91,6 +93,10 @@ class Importer {
       row.accelerator = raw.fields[accelerator];
       row.region = raw.fields[region];
       if (zone) row.zone = raw.fields[*zone];
+      if (row.region.empty()) {
+        Drop("no region");
+        continue;
+      }
       const auto price = [&](size_t column) {
         return ParseNumber(raw.fields[column]);
       };
@@ -146,6 +152,15 @@ class Importer {
     };
     if (!positive(row.on_demand) || !positive(row.spot)) {
       Drop("price not above 0");
+      return false;
+    }
+    // The parts of a sum may be anything.
+    const auto of_an_hour = [&](const std::optional<double>& price) {
+      return !price || apart_ != nullptr ||
+             (*price >= kLowestUsdPerHour && *price <= kHighestUsdPerHour);
+    };
+    if (!of_an_hour(row.on_demand) || !of_an_hour(row.spot)) {
+      Drop("no price of an hour");
       return false;
     }
     if (row.on_demand && row.spot && *row.spot > *row.on_demand) {

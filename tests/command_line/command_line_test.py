@@ -1865,6 +1865,17 @@ class Recommend(Case):
             self.good("prices", "import", "/dev/stdin", "--cloud", "lambda",
                       "--date", "2026-11-20", "--output", prices,
                       input=file.read())  # fmt: skip
+        # Whatever a region is called.
+        odd = self.write("odd.csv", (
+            "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+            'gpu_1x_a10,A10,1,0.44,0.00,", CA, NA"\n'))  # fmt: skip
+        odd_prices = self.path("odd.yaml")
+        self.good("prices", "import", odd, "--cloud", "lambda", "--date",
+                  "2026-11-20", "--output", odd_prices)  # fmt: skip
+        row = self.json_of("predict", "emotion_bert_base", "--instance",
+                           "gpu_1x_a10", "--prices", odd_prices)  # fmt: skip
+        self.assertEqual(row["price"]["price_usd_per_hour"], 0.44)
+        self.assertEqual(row["price"]["region"], ", CA, NA")
         both = self.path("both.json")
         self.refused(2, "--export both.json: expected a file of its own, --output "
                      "writes this one", "prices", "import", catalog, "--cloud", "lambda",

@@ -182,6 +182,8 @@ TEST_CASE("each reason to drop a row is counted") {
       "g5.xlarge,A10G,1,1,0.5\n"
       "m5.large,,,1,0.5,r\n"
       "other,A10G,1,1,0.5,r\n"
+      "g5.xlarge,A10G,1,0.001,,r\n"
+      "g5.xlarge,A10G,1,1,0.5,\n"
       "g5.xlarge,A10G,1,1,0.5,r\n"
       "g5.xlarge,A10G,1,1,0.5,r\n");
   CHECK(imported.dropped == Counts{{"no price", 1},
@@ -191,6 +193,8 @@ TEST_CASE("each reason to drop a row is counted") {
                                    {"wrong number of fields", 1},
                                    {"no accelerator", 1},
                                    {"instance not in the catalog", 1},
+                                   {"no price of an hour", 1},
+                                   {"no region", 1},
                                    {"duplicate row", 1}});
   CHECK(imported.used == 1);
 }
@@ -207,6 +211,34 @@ TEST_CASE("a spot price of 0 is none, and costs no row") {
   REQUIRE(price != nullptr);
   CHECK(*price->on_demand == model::DollarsPerHour(0.44));
   CHECK_FALSE(price->spot_low.has_value());
+}
+
+TEST_CASE("what is imported is read back, whatever it is called") {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write(
+      "vms.csv",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "1x-A,A,1,0.5,,\", CA, NA\"\n"
+      "1x-A,A,1,0.5,,\"C\u00f4te d'Ivoire: south, {x} # 1\"\n"
+      "1x-A,A,1,0.5,,no\n"
+      "1x-A,A,1,0.5,,12\n"
+      "1x-A,A,1,0.5,,- a\n"
+      "1x-A,A,1,0.5,,us-east-1\n"
+      "1: 2,A,1,0.5,,r\n"
+      ",A,1,0.5,,r\n");
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(path, "me: my rack", "2026-05-20");
+  CHECK(imported.dropped == Counts{{"no instance", 1}});
+  CHECK(imported.used == 7);
+  const std::string yaml = ToYaml(imported.prices);
+  CHECK(yaml.find("\n      us-east-1: {") != std::string::npos);
+  const CloudPrices again = LoadPrices(folder.Write("p.yaml", yaml));
+  CHECK(again.cloud == "me: my rack");
+  REQUIRE(again.prices.size() == 7);
+  for (size_t i = 0; i < again.prices.size(); ++i) {
+    CHECK(again.prices[i].instance == imported.prices.prices[i].instance);
+    CHECK(again.prices[i].region == imported.prices.prices[i].region);
+  }
 }
 
 TEST_CASE("a host and its accelerator meet in the same zone only") {
