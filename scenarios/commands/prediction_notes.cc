@@ -63,6 +63,10 @@ std::string CompiledStackNote(model::Fusion asked,
       fmt::join(devices, ", "));
 }
 
+std::string NamedCloudNote(const hardware::Instance& instance) {
+  return fmt::format("{}: {}", instance.cloud, instance.named_only);
+}
+
 std::optional<Note> EndNote(const Scenario& scenario) {
   if (!scenario.ends_in_line) return std::nullopt;
   return Note(fmt::format("{}: the last line has no end: where the file is cut "
@@ -364,6 +368,9 @@ void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
 void AddPriceNotes(const PredictionTarget& target,
                    bool spot,
                    std::vector<Note>& notes) {
+  if (target.instance != nullptr && !target.instance->named_only.empty()) {
+    notes.push_back(NamedCloudNote(*target.instance));
+  }
   if (target.instance != nullptr && !target.tariff) {
     notes.emplace_back(fmt::format("no {}price of {} is known",
                                    spot ? "spot " : "",

@@ -62,6 +62,9 @@ std::string CompiledStackNote(model::Fusion asked,
                               model::Fusion instead,
                               const std::set<std::string>& devices);
 
+// Why the cloud of an instance counts only where somebody names it.
+std::string NamedCloudNote(const hardware::Instance& instance);
+
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
 

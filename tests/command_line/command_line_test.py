@@ -1854,6 +1854,12 @@ class Recommend(Case):
             result.stderr, "trainfare: no instance fits and meets the limits\n"
         )
 
+    def test_a_consumer_card_is_a_choice(self):
+        command = ("recommend", "llama_8b_lora", "--device", "rtx_4090")
+        chosen = self.json_of(*command)["chosen"]
+        self.assertRegex(chosen["instance"], r"^vast/\dx-RTX_4090-")
+        self.assertIn("vast: hosts of other people", self.good(*command).stdout)
+
     def test_prices_of_ones_own(self):
         catalog = self.write("vms.csv", (
             "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
