@@ -138,14 +138,30 @@ void AddMemoryNotes(const PredictionTarget& target,
   if (!AnyFits(jobs)) AddAdvice(scenario, target, jobs.front(), notes);
 }
 
+std::string MfuNote(const std::vector<JobEstimate>& jobs) {
+  const bool causal = AnyFitting(
+      jobs, [](const JobEstimate& job) { return job.mfu_causal.has_value(); });
+  if (!causal) {
+    return "MFU counts the matrix products of forward and backward with "
+           "attention, nothing recomputed (PaLM's rule), against the peak of "
+           "the precision";
+  }
+  std::string note =
+      "MFU counts the matrix products of forward and backward, all pairs of "
+      "positions in attention though it is causal, nothing recomputed (PaLM's "
+      "rule, and torchtitan's), against the peak of the precision; of the "
+      "pairs that it sees, as Megatron-LM counts them, it is ";
+  note += jobs.size() == 1
+              ? fmt::format("{:.1f} %", 100.0 * *jobs.front().mfu_causal)
+              : "less: mfu_causal in JSON";
+  return note;
+}
+
 void AddEnergyNotes(const PredictionTarget& target,
                     const std::vector<JobEstimate>& jobs,
                     std::vector<Note>& notes) {
   if (!AnyFits(jobs)) return;
-  notes.emplace_back(
-      "MFU counts the matrix products of forward and backward with "
-      "attention, nothing recomputed (PaLM's rule), against the peak of the "
-      "precision");
+  notes.emplace_back(MfuNote(jobs));
   if (AnyFitting(jobs,
                  [](const JobEstimate& job) { return job.energy_is_bound; })) {
     notes.emplace_back(
