@@ -262,6 +262,19 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   return json;
 }
 
+Json KernelsJson(const KernelGroups& kernels) {
+  Json json = Json::array();
+  for (const KindTime& time : TimesByKind(kernels)) {
+    json.push_back({{"kind", model::ToText(time.kind)},
+                    {"time_s", time.all},
+                    {"forward_s", time.seconds[0]},
+                    {"backward_s", time.seconds[1]},
+                    {"optimizer_s", time.seconds[2]},
+                    {"share", time.share}});
+  }
+  return json;
+}
+
 // What all predictions have alike; of several devices each says its own.
 Json HeadOf(const std::vector<PredictionTarget>& targets,
             const Scenario& scenario,
@@ -464,8 +477,11 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     report.headline.push_back(RoomLine(target, first, job));
   }
   report.tables.push_back(PredictionTable(predictions, first.epochs));
+  std::optional<KernelGroups> kernels;
+  if (one && job.fits()) kernels = GroupsOf(target.predictor, job.workload);
   if (one) {
-    for (Table& table : DetailTables(predictions.front(), first.epochs)) {
+    for (Table& table :
+         DetailTables(predictions.front(), kernels, first.epochs)) {
       report.tables.push_back(std::move(table));
     }
     if (options.charts) {
@@ -487,6 +503,7 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
         fmt::format("/predictions/{}", json["predictions"].size()));
     json["predictions"].push_back(JsonOf(prediction, first));
   }
+  if (kernels) json["predictions"].back()["kernels"] = KernelsJson(*kernels);
   report.json = AnswerText(std::move(json), report);
   return report;
 }

@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/predictor.h"
 #include "hardware/catalog/instance.h"
+#include "scenarios/commands/kernel_groups.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
@@ -45,8 +46,10 @@ struct Prediction {
 Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs);
 
-// Where the time and the memory of one job go.
-std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs);
+// Where the time and the memory of one job go; `kernels` are its own.
+std::vector<Table> DetailTables(const Prediction& prediction,
+                                const std::optional<KernelGroups>& kernels,
+                                int64_t epochs);
 
 // That nothing of the scenario's source is behind a job's interval, and what
 // that adds to it; nullopt: something is, or nothing is known to be added.

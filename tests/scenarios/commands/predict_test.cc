@@ -77,6 +77,35 @@ TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
   }
 }
 
+TEST_CASE("JSON has the kernels of one prediction by kind, as the table does") {
+  const FitFolder none;
+  PredictOptions options = On("l4");
+  const Report report = Predict(options);
+  const Json one = Json::parse(report.json).at("predictions").at(0);
+  const auto table = std::find_if(
+      report.tables.begin(), report.tables.end(), [](const Table& t) {
+        return t.title.starts_with("kernels of a micro-batch by kind");
+      });
+  REQUIRE(table != report.tables.end());
+  const Json& kernels = one.at("kernels");
+  REQUIRE(kernels.size() == table->rows.size());
+  double share = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Json& kernel = kernels[i];
+    CHECK(kernel.at("kind") == table->rows[i][0].text);
+    CHECK(kernel.at("time_s").get<double>() ==
+          doctest::Approx(kernel.at("forward_s").get<double>() +
+                          kernel.at("backward_s").get<double>() +
+                          kernel.at("optimizer_s").get<double>()));
+    if (i > 0) CHECK(kernel.at("time_s") <= kernels[i - 1].at("time_s"));
+    share += kernel.at("share").get<double>();
+  }
+  CHECK(share == doctest::Approx(1.0).epsilon(1e-9));
+  options.overrides.batches = {8, 16};
+  const Json several = Json::parse(Predict(options).json);
+  CHECK_FALSE(several.at("predictions").at(0).contains("kernels"));
+}
+
 TEST_CASE("an instance brings its device, its count and its price") {
   const FitFolder none;
   PredictOptions options;
