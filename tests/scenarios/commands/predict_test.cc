@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -104,6 +106,19 @@ TEST_CASE("JSON has the kernels of one prediction by kind, as the table does") {
   options.overrides.batches = {8, 16};
   const Json several = Json::parse(Predict(options).json);
   CHECK_FALSE(several.at("predictions").at(0).contains("kernels"));
+}
+
+TEST_CASE("columns of what does not fit have no unit but memory's") {
+  const FitFolder none;
+  const Report report = Predict(OfModel("llama-3.1-8b", 2048, "l4"));
+  CHECK(report.exit_code == kNothingFits);
+  std::set<std::string> titles;
+  for (const Column& column : report.tables.front().columns) {
+    titles.insert(column.title);
+  }
+  CHECK(titles.contains("step"));
+  CHECK(titles.contains("in all"));
+  CHECK(titles.contains("memory (GiB)"));
 }
 
 TEST_CASE("an instance brings its device, its count and its price") {
