@@ -21,6 +21,7 @@
 #include "model/sharding.h"
 #include "model/trainable.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/commands/faster_settings.h"
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/prediction_charts.h"
@@ -496,6 +497,13 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   report.trace.emplace();
   if (options.trace) report.trace = PredictionTrace(predictions);
   AddNotes(targets, predictions, first, options.spot, report.notes);
+  // A published run stands as it was run.
+  if (one && variants.size() == 1 && job.fits() &&
+      !NamesPublishedRun(options.scenario)) {
+    if (auto note = FasterNote(target, first, job)) {
+      report.notes.push_back(*std::move(note));
+    }
+  }
   Json json = HeadOf(targets, first, options);
   json["predictions"] = Json::array();
   for (const Prediction& prediction : predictions) {

@@ -108,6 +108,36 @@ TEST_CASE("JSON has the kernels of one prediction by kind, as the table does") {
   CHECK_FALSE(several.at("predictions").at(0).contains("kernels"));
 }
 
+TEST_CASE("one prediction says which settings save most, by predictions") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  const auto speed = [](const PredictOptions& asked) {
+    const Json json = Json::parse(Predict(asked).json);
+    return json.at("predictions").at(0).at("samples_per_s").get<double>();
+  };
+  const double as_asked = speed(options);
+  PredictOptions narrow = options;
+  narrow.overrides.precisions = {"fp8"};
+  PredictOptions kept = options;
+  kept.overrides.settings = {"gradient_checkpointing=false"};
+  const Report report = Predict(options);
+  const auto said = [&](const char* setting, double changed) {
+    return HasNote(
+        report,
+        fmt::format(
+            "{} ({:.0f} % less", setting, 100.0 * (1.0 - as_asked / changed)));
+  };
+  CHECK(HasNote(report, "steps are faster with "));
+  CHECK(said("--precision fp8", speed(narrow)));
+  CHECK(said("--set gradient_checkpointing=false", speed(kept)));
+  // Of what fits, and does as well as it can, nothing is said; nor of several.
+  CHECK_FALSE(HasNote(report, "--set parallel.shard=none"));
+  options.overrides.batches = {1, 2};
+  CHECK_FALSE(HasNote(Predict(options), "steps are faster with "));
+}
+
 TEST_CASE("columns of what does not fit have no unit but memory's") {
   const FitFolder none;
   const Report report = Predict(OfModel("llama-3.1-8b", 2048, "l4"));
