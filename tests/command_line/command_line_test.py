@@ -1193,7 +1193,7 @@ COUNTS = {
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
     "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "mfu", "noise", "prior_sigma", "scalar", "score", "share",
+    "load_factor", "log_sigma", "mfu", "mfu_causal", "noise", "prior_sigma", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
