@@ -42,6 +42,9 @@ struct Field {
   bool required = false;        // of a file that is read
   int64_t least = 0;            // of a count, inclusive
   int64_t most = kLargestDimension;
+  // Of a count whose 0 says that there is no such thing, which a person says by
+  // leaving the key out.
+  int64_t least_asked = 0;
   double low = 0.0;  // of a number, inclusive
   double high = 1.0;
   // A quantity's bounds in base units, inclusive; above 0 unless it may be 0.
@@ -401,7 +404,10 @@ struct Lora {
 
 template <class Archive, class TrainableLike>
 void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
-  archive(Field{.name = "rank", .about = "Rank of the adapters"},
+  archive(Field{.name = "rank",
+                .about = "Rank of the adapters",
+                .required = true,
+                .least_asked = 1},
           lora.trainable.lora_rank);
   // The matrices of the paper where none is named (Hu et al. 2021, 7.1).
   if constexpr (ReadingArchive<Archive>) {
@@ -443,7 +449,8 @@ template <class Archive, Of<Trainable> T>
 void VisitFields(Archive& archive, T& t) {
   archive(Field{.name = "frozen_layers",
                 .about = "First blocks that keep their weights, as the "
-                         "embeddings then do"},
+                         "embeddings then do",
+                .least_asked = 1},
           t.frozen_layers);
   const Lora<T> lora{t};
   archive(

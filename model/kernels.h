@@ -22,15 +22,24 @@ KernelList ExpandKernels(const Workload& workload);
 // once.
 int64_t PassesInStep(const Workload& workload, Phase phase);
 
+// The pairs of positions whose scores count. Rules differ, so that figures by
+// one do not compare with those by another.
+enum class CountedPairs {
+  kAll,  // Chowdhery et al. 2022 (PaLM, appendix B), torchtitan
+  kSeen  // as masks leave them: Megatron-LM's training.py, half of causal ones
+};
+
 // FLOPs of all matrix products of one micro-batch's forward pass, counted once:
 // its "model FLOPs".
-int64_t ForwardModelFlops(const Workload& workload);
+int64_t ForwardModelFlops(const Workload& workload,
+                          CountedPairs pairs = CountedPairs::kAll);
 
 // The same of what the workload runs of one micro-batch: the forward pass
 // alone, or the backward pass, too, as far as weights train. That is three
 // forward passes in full training, whatever is recomputed, and less where
 // gradients of frozen weights are not computed.
-int64_t MicroBatchModelFlops(const Workload& workload);
+int64_t MicroBatchModelFlops(const Workload& workload,
+                             CountedPairs pairs = CountedPairs::kAll);
 
 // The same of a step's micro-batches together.
 int64_t StepModelFlops(const Workload& workload);

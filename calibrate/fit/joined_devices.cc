@@ -76,7 +76,7 @@ std::vector<const hardware::Instance*> HostsOfAlike(const Device& device) {
       continue;
     }
     const auto of_other =
-        hardware::InstanceCatalog::Shipped().OfDevice(other.name);
+        hardware::InstanceCatalog::Shipped().UsualOfDevice(other.name);
     hosts.insert(hosts.end(), of_other.begin(), of_other.end());
   }
   return hosts;
@@ -95,14 +95,16 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
                               std::max(chip.cores / device.cores, int64_t{1}));
   }
   const auto& catalog = hardware::InstanceCatalog::Shipped();
-  std::vector<const hardware::Instance*> hosts = catalog.OfDevice(carried);
+  std::vector<const hardware::Instance*> hosts = catalog.UsualOfDevice(carried);
   const bool of_alike = hosts.empty();
   if (of_alike) hosts = HostsOfAlike(device);
   std::erase_if(hosts, [](const auto* host) { return !host->network; });
   const bool known = !hosts.empty();
   if (!known) {
     for (const hardware::Instance& host : catalog.instances()) {
-      if (host.network && host.count > 1) hosts.push_back(&host);
+      if (host.network && host.count > 1 && host.named_only.empty()) {
+        hosts.push_back(&host);
+      }
     }
   }
   const auto keep = [&](int64_t count) {

@@ -73,6 +73,7 @@ InstanceCatalog InstanceCatalog::Load(const std::string& directory) {
     }
     const std::string source =
         fmt::format("{} ({})", root.Text("source"), root.Date("date"));
+    const std::string named_only = root.OptionalText("named_only").value_or("");
     std::map<std::string, std::string> seen;  // name -> where
     for (const Reader& reader : root.Maps("instances")) {
       Instance instance = ReadInstance(reader);
@@ -86,6 +87,7 @@ InstanceCatalog InstanceCatalog::Load(const std::string& directory) {
       }
       instance.cloud = cloud;
       instance.source = source;
+      instance.named_only = named_only;
       catalog.instances_.push_back(std::move(instance));
     }
     root.Finish();
@@ -130,6 +132,15 @@ std::vector<const Instance*> InstanceCatalog::OfDevice(
   for (const Instance& instance : instances_) {
     if (instance.device == device) found.push_back(&instance);
   }
+  return found;
+}
+
+std::vector<const Instance*> InstanceCatalog::UsualOfDevice(
+    std::string_view device) const {
+  std::vector<const Instance*> found = OfDevice(device);
+  std::erase_if(found, [](const Instance* instance) {
+    return !instance->named_only.empty();
+  });
   return found;
 }
 

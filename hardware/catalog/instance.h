@@ -25,7 +25,7 @@ struct Link {
 };
 
 struct Instance {
-  std::string cloud;  // aws, gcp, azure, lambda
+  std::string cloud;  // aws, gcp, ..
   // As the cloud calls it. Google's N1 hosts take devices of several kinds:
   // these are named host+countxdevice, "n1-standard-8+1xT4".
   std::string name;
@@ -36,6 +36,8 @@ struct Instance {
   std::optional<Link> between_devices;  // absent: one device
   std::optional<Link> network;          // absent: not published
   std::vector<std::string> notes;
+  // Why its cloud counts only where somebody names it; empty: it always does.
+  std::string named_only;
   std::string source;  // of the file, with date
 
   std::string FullName() const { return cloud + "/" + name; }
@@ -54,6 +56,8 @@ class InstanceCatalog {
   const Instance* TryFind(std::string_view name) const;  // nullptr: unknown
   // All that carry it, by cloud and in file order.
   std::vector<const Instance*> OfDevice(std::string_view device) const;
+  // Those of them whose cloud always counts.
+  std::vector<const Instance*> UsualOfDevice(std::string_view device) const;
 
  private:
   std::vector<Instance> instances_;

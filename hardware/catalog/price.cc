@@ -11,19 +11,13 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
+#include "hardware/files/yaml_text.h"
 #include "model/error.h"
 #include "model/nearest.h"
 
 namespace trainfare::hardware {
-namespace {
 
 using model::InputError;
-
-// No instance of today is outside this; a sentinel is.
-constexpr double kLowestUsdPerHour = 0.01;
-constexpr double kHighestUsdPerHour = 2000.0;
-
-}  // namespace
 
 void ReadValue(
     const Reader& map,
@@ -45,6 +39,12 @@ void ReadValue(const Reader& map,
                std::string_view key,
                const Day<std::string>& day) {
   day.text = map.Date(key);
+}
+
+void ReadValue(const Reader& map,
+               std::string_view key,
+               const Name<std::string>& name) {
+  name.text = map.Text(key);
 }
 
 void ReadValue(const Reader& map, std::string_view key, const Currency&) {
@@ -93,12 +93,13 @@ std::string ToYaml(const CloudPrices& prices) {
   std::string_view open;
   for (const Price& price : prices.prices) {
     if (price.instance != open) {
-      yaml += fmt::format("  - instance: {}\n    regions:\n", price.instance);
+      yaml += fmt::format("  - instance: {}\n    regions:\n",
+                          PlainOrQuoted(price.instance));
       open = price.instance;
     }
     yaml += fmt::format(
         "      {}: {}\n",
-        price.region,
+        PlainOrQuoted(price.region),
         YamlFieldWriter::Flow(RegionPrice<const Price>{price, prices}));
   }
   return yaml;

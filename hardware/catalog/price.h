@@ -18,6 +18,11 @@
 
 namespace trainfare::hardware {
 
+// No instance of today costs less or more an hour; a sentinel does. Files of
+// prices have no other.
+inline constexpr double kLowestUsdPerHour = 0.01;
+inline constexpr double kHighestUsdPerHour = 2000.0;
+
 struct Price {
   std::string cloud;
   std::string instance;

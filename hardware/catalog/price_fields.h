@@ -12,6 +12,7 @@
 
 #include "hardware/catalog/price.h"
 #include "hardware/files/yaml_reader.h"
+#include "hardware/files/yaml_text.h"
 #include "model/fields.h"
 
 namespace trainfare::hardware {
@@ -46,6 +47,21 @@ void ReadValue(const Reader& map,
 template <class S>
 std::string YamlText(const Day<S>& day) {
   return day.text;
+}
+
+// A name, which may be any text: without quotes where it needs none.
+template <class S>
+struct Name {
+  S& text;
+};
+template <class S>
+Name(S&) -> Name<S>;
+void ReadValue(const Reader& map,
+               std::string_view key,
+               const Name<std::string>& name);
+template <class S>
+std::string YamlText(const Name<S>& name) {
+  return PlainOrQuoted(name.text);
 }
 
 // There is one.
@@ -135,8 +151,8 @@ void VisitFields(Archive& archive, B& billing) {
 template <class Archive, model::Of<CloudPrices> C>
 void VisitFields(Archive& archive, C& prices) {
   using model::Field;
-  archive(Field{.name = "cloud", .required = true, .plain = true},
-          prices.cloud);
+  const Name cloud{prices.cloud};
+  archive(Field{.name = "cloud", .required = true}, cloud);
   const Currency currency;
   archive(Field{.name = "currency", .required = true}, currency);
   const Day day{prices.date};

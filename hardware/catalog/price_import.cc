@@ -52,6 +52,8 @@ class Importer {
       for (const Row& row : rows) {
         if (row.accelerator.empty()) {
           Drop("no accelerator");
+        } else if (row.instance.empty()) {
+          Drop("no instance");
         } else if (!known_.empty() && !known_.contains(row.instance)) {
           Drop("instance not in the catalog");
         } else {
@@ -91,6 +93,10 @@ class Importer {
       row.accelerator = raw.fields[accelerator];
       row.region = raw.fields[region];
       if (zone) row.zone = raw.fields[*zone];
+      if (row.region.empty()) {
+        Drop("no region");
+        continue;
+      }
       const auto price = [&](size_t column) {
         return ParseNumber(raw.fields[column]);
       };
@@ -120,11 +126,19 @@ class Importer {
           continue;
         }
       }
-      // A region without zones whose spot costs the same sells none.
+      // A region without zones whose spot costs the same sells none, as does
+      // a marketplace where nobody has bid: 0.00.
       if (!zone && row.spot == row.on_demand) row.spot.reset();
+      if (!IsHost(row) && row.spot == 0.0) row.spot.reset();
       if (Plausible(row)) rows.push_back(std::move(row));
     }
     return rows;
+  }
+
+  // There is one host whose whole price stands on its accelerator's row; the
+  // sum is checked again.
+  bool IsHost(const Row& row) const {
+    return row.accelerator.empty() && apart_ != nullptr;
   }
 
   bool Plausible(const Row& row) {
@@ -132,14 +146,21 @@ class Importer {
       Drop("no price");
       return false;
     }
-    // There is one host whose whole price stands on its accelerator's row;
-    // the sum is checked again.
-    const bool host = row.accelerator.empty() && apart_ != nullptr;
+    const bool host = IsHost(row);
     const auto positive = [&](const std::optional<double>& price) {
       return !price || (host ? *price >= 0.0 : *price > 0.0);
     };
     if (!positive(row.on_demand) || !positive(row.spot)) {
       Drop("price not above 0");
+      return false;
+    }
+    // The parts of a sum may be anything.
+    const auto of_an_hour = [&](const std::optional<double>& price) {
+      return !price || apart_ != nullptr ||
+             (*price >= kLowestUsdPerHour && *price <= kHighestUsdPerHour);
+    };
+    if (!of_an_hour(row.on_demand) || !of_an_hour(row.spot)) {
+      Drop("no price of an hour");
       return false;
     }
     if (row.on_demand && row.spot && *row.spot > *row.on_demand) {

@@ -100,7 +100,11 @@ class FieldKeyLister {
       key.type = "flag";
       key.value = value ? "true" : "false";
     } else if constexpr (std::is_same_v<T, int64_t>) {
-      SetRange("count", field.least, field.most, value, key);
+      SetRange("count",
+               std::max(field.least, field.least_asked),
+               field.most,
+               value,
+               key);
     } else if constexpr (std::is_same_v<T, double>) {
       SetRange("number", field.low, field.high, value, key);
     } else if constexpr (model::IsQuantity<T>) {

@@ -65,6 +65,10 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
+std::string PlainOrQuoted(std::string_view text) {
+  return IsPlain(text) ? std::string(text) : Quoted(text);
+}
+
 void YamlLines::Add(std::string_view key, const Json& value) {
   AddKey("", key, value);
 }

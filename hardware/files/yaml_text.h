@@ -13,6 +13,10 @@ namespace trainfare::hardware {
 // may have them, become U+FFFD: no reader takes them.
 std::string Quoted(std::string_view text);
 
+// The same as a value or a key, without quotes where YAML reads it as that
+// word.
+std::string PlainOrQuoted(std::string_view text);
+
 // A document for people, a key after another: text that needs no quotes has
 // none, maps and lists within a key stand on its line, which goes beyond
 // `width` columns only with one word or text.

@@ -59,7 +59,12 @@ void AddPlaces(CLI::App& sub, RecommendOptions& options) {
            "Sequences of an optimizer step over all devices: each candidate "
            "takes the number of devices and hosts, batch a device and "
            "accumulation that are best for it");
-  AddNames(sub, "--cloud", options.clouds, "Only these clouds: aws,gcp");
+  AddNames(
+      sub,
+      "--cloud",
+      options.clouds,
+      "Only these clouds: aws,gcp; some count only where they are named, by "
+      "this, --instance, --prices, or a --device that no other has");
   AddNames(sub, "--device", options.devices, "Only these devices: l4,a10g");
   AddNames(sub,
            "--instance",

@@ -446,7 +446,8 @@ std::vector<std::vector<size_t>> ByDevice(
   return groups;
 }
 
-// The clouds that were asked for, in any letters, as the catalog writes them.
+// The clouds that were asked for, in any letters, as the catalog writes them;
+// all where none was.
 std::set<std::string> CloudsOf(const std::vector<std::string>& asked) {
   std::set<std::string> clouds;
   for (const Instance& instance :
@@ -468,11 +469,15 @@ std::set<std::string> CloudsOf(const std::vector<std::string>& asked) {
   return wanted;
 }
 
-// The instances that were asked for, all unless somebody says which.
+// The instances that were asked for, all unless somebody says which; of a cloud
+// that counts only when it is named those that somebody named: by the cloud, the
+// instance, prices of the cloud, or a device that no other cloud has.
 class Asked {
  public:
   explicit Asked(const RecommendOptions& options)
-      : clouds_(CloudsOf(options.clouds)) {
+      : clouds_(CloudsOf(options.clouds)),
+        named_(CloudsOfFiles(options.prices)) {
+    if (!options.clouds.empty()) named_ = clouds_;
     const auto& catalog = hardware::InstanceCatalog::Shipped();
     for (const std::string& name : options.instances) {
       instances_.insert(&catalog.Find(name));
@@ -487,17 +492,28 @@ class Asked {
             device.name));
       }
       devices_.insert(device.name);
+      if (catalog.UsualOfDevice(device.name).empty()) {
+        nowhere_else_.insert(device.name);
+      }
     }
   }
 
   bool Has(const Instance& instance) const {
-    return clouds_.contains(instance.cloud) &&
+    return clouds_.contains(instance.cloud) && Counts(instance) &&
            (instances_.empty() || instances_.contains(&instance)) &&
            (devices_.empty() || devices_.contains(instance.device));
   }
 
  private:
+  bool Counts(const Instance& instance) const {
+    return instance.named_only.empty() || named_.contains(instance.cloud) ||
+           instances_.contains(&instance) ||
+           nowhere_else_.contains(instance.device);
+  }
+
   std::set<std::string> clouds_;
+  std::set<std::string> named_;
+  std::set<std::string> nowhere_else_;
   std::set<const Instance*> instances_;
   std::set<std::string> devices_;
 };

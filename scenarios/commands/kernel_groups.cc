@@ -1,5 +1,7 @@
 #include "scenarios/commands/kernel_groups.h"
 
+#include <algorithm>
+
 #include "model/error.h"
 
 namespace trainfare::scenarios {
@@ -41,6 +43,29 @@ std::optional<KernelGroups> GroupsOf(const calibrate::Predictor& predictor,
   } catch (const model::InputError&) {
     return std::nullopt;
   }
+}
+
+std::vector<KindTime> TimesByKind(const KernelGroups& groups) {
+  std::map<model::KernelKind, KindTime> by_kind;
+  double all = 0;
+  for (const auto& [key, group] : groups) {
+    KindTime& time = by_kind[key.second];
+    time.kind = key.second;
+    time.seconds[static_cast<size_t>(key.first)] += group.seconds;
+    time.all += group.seconds;
+    all += group.seconds;
+  }
+  std::vector<KindTime> times;
+  times.reserve(by_kind.size());
+  for (const auto& [kind, time] : by_kind) {
+    times.push_back(time);
+    times.back().share = time.all / all;
+  }
+  std::stable_sort(
+      times.begin(), times.end(), [](const KindTime& a, const KindTime& b) {
+        return a.all > b.all;
+      });
+  return times;
 }
 
 }  // namespace trainfare::scenarios

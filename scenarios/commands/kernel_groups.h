@@ -2,10 +2,12 @@
 
 // The kernels of a step by their kind, each predicted by itself.
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "calibrate/fit/predictor.h"
 #include "model/kernels.h"
@@ -30,5 +32,16 @@ std::string GroupName(model::Phase phase, model::KernelKind kind);
 // themselves.
 std::optional<KernelGroups> GroupsOf(const calibrate::Predictor& predictor,
                                      const model::Workload& workload);
+
+// What the kernels of one kind take.
+struct KindTime {
+  model::KernelKind kind = model::KernelKind::kElementwise;
+  std::array<double, 3> seconds{};  // by phase
+  double all = 0;
+  double share = 0;  // of all kinds together
+};
+
+// Those that take longest first.
+std::vector<KindTime> TimesByKind(const KernelGroups& groups);
 
 }  // namespace trainfare::scenarios

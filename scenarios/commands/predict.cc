@@ -21,6 +21,7 @@
 #include "model/sharding.h"
 #include "model/trainable.h"
 #include "scenarios/commands/asked_job.h"
+#include "scenarios/commands/faster_settings.h"
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/prediction_charts.h"
@@ -266,6 +267,19 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   return json;
 }
 
+Json KernelsJson(const KernelGroups& kernels) {
+  Json json = Json::array();
+  for (const KindTime& time : TimesByKind(kernels)) {
+    json.push_back({{"kind", model::ToText(time.kind)},
+                    {"time_s", time.all},
+                    {"forward_s", time.seconds[0]},
+                    {"backward_s", time.seconds[1]},
+                    {"optimizer_s", time.seconds[2]},
+                    {"share", time.share}});
+  }
+  return json;
+}
+
 // What all predictions have alike; of several devices each says its own.
 Json HeadOf(const std::vector<PredictionTarget>& targets,
             const Scenario& scenario,
@@ -468,8 +482,11 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     report.headline.push_back(RoomLine(target, first, job));
   }
   report.tables.push_back(PredictionTable(predictions, first.epochs));
+  std::optional<KernelGroups> kernels;
+  if (one && job.fits()) kernels = GroupsOf(target.predictor, job.workload);
   if (one) {
-    for (Table& table : DetailTables(predictions.front(), first.epochs)) {
+    for (Table& table :
+         DetailTables(predictions.front(), kernels, first.epochs)) {
       report.tables.push_back(std::move(table));
     }
     if (options.charts) {
@@ -484,6 +501,13 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   report.trace.emplace();
   if (options.trace) report.trace = PredictionTrace(predictions);
   AddNotes(targets, predictions, first, options.spot, report.notes);
+  // A published run stands as it was run.
+  if (one && variants.size() == 1 && job.fits() &&
+      !NamesPublishedRun(options.scenario)) {
+    if (auto note = FasterNote(target, first, job)) {
+      report.notes.push_back(*std::move(note));
+    }
+  }
   Json json = HeadOf(targets, first, options);
   json["predictions"] = Json::array();
   for (const Prediction& prediction : predictions) {
@@ -491,6 +515,7 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
         fmt::format("/predictions/{}", json["predictions"].size()));
     json["predictions"].push_back(JsonOf(prediction, first));
   }
+  if (kernels) json["predictions"].back()["kernels"] = KernelsJson(*kernels);
   report.json = AnswerText(std::move(json), report);
   return report;
 }

@@ -113,6 +113,9 @@ const hardware::Instance* LargestAlike(const PredictionTarget& target) {
   for (const hardware::Instance* one :
        hardware::InstanceCatalog::Shipped().OfDevice(
            target.predictor.device().name)) {
+    if (!one->named_only.empty() && one->cloud != target.instance->cloud) {
+      continue;
+    }
     if (place(one) > place(largest)) largest = one;
   }
   return largest;

@@ -63,6 +63,10 @@ std::string CompiledStackNote(model::Fusion asked,
       fmt::join(devices, ", "));
 }
 
+std::string NamedCloudNote(const hardware::Instance& instance) {
+  return fmt::format("{}: {}", instance.cloud, instance.named_only);
+}
+
 std::optional<Note> EndNote(const Scenario& scenario) {
   if (!scenario.ends_in_line) return std::nullopt;
   return Note(fmt::format("{}: the last line has no end: where the file is cut "
@@ -134,14 +138,30 @@ void AddMemoryNotes(const PredictionTarget& target,
   if (!AnyFits(jobs)) AddAdvice(scenario, target, jobs.front(), notes);
 }
 
+std::string MfuNote(const std::vector<JobEstimate>& jobs) {
+  const bool causal = AnyFitting(
+      jobs, [](const JobEstimate& job) { return job.mfu_causal.has_value(); });
+  if (!causal) {
+    return "MFU counts the matrix products of forward and backward with "
+           "attention, nothing recomputed (PaLM's rule), against the peak of "
+           "the precision";
+  }
+  std::string note =
+      "MFU counts the matrix products of forward and backward, all pairs of "
+      "positions in attention though it is causal, nothing recomputed (PaLM's "
+      "rule, and torchtitan's), against the peak of the precision; of the "
+      "pairs that it sees, as Megatron-LM counts them, it is ";
+  note += jobs.size() == 1
+              ? fmt::format("{:.1f} %", 100.0 * *jobs.front().mfu_causal)
+              : "less: mfu_causal in JSON";
+  return note;
+}
+
 void AddEnergyNotes(const PredictionTarget& target,
                     const std::vector<JobEstimate>& jobs,
                     std::vector<Note>& notes) {
   if (!AnyFits(jobs)) return;
-  notes.emplace_back(
-      "MFU counts the matrix products of forward and backward with "
-      "attention, nothing recomputed (PaLM's rule), against the peak of the "
-      "precision");
+  notes.emplace_back(MfuNote(jobs));
   if (AnyFitting(jobs,
                  [](const JobEstimate& job) { return job.energy_is_bound; })) {
     notes.emplace_back(
@@ -364,6 +384,9 @@ void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
 void AddPriceNotes(const PredictionTarget& target,
                    bool spot,
                    std::vector<Note>& notes) {
+  if (target.instance != nullptr && !target.instance->named_only.empty()) {
+    notes.push_back(NamedCloudNote(*target.instance));
+  }
   if (target.instance != nullptr && !target.tariff) {
     notes.emplace_back(fmt::format("no {}price of {} is known",
                                    spot ? "spot " : "",

@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/predictor.h"
 #include "hardware/catalog/instance.h"
+#include "scenarios/commands/kernel_groups.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/job/scenario.h"
@@ -45,8 +46,10 @@ struct Prediction {
 Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs);
 
-// Where the time and the memory of one job go.
-std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs);
+// Where the time and the memory of one job go; `kernels` are its own.
+std::vector<Table> DetailTables(const Prediction& prediction,
+                                const std::optional<KernelGroups>& kernels,
+                                int64_t epochs);
 
 // That nothing of the scenario's source is behind a job's interval, and what
 // that adds to it; nullopt: something is, or nothing is known to be added.
@@ -61,6 +64,9 @@ std::optional<Note> EndNote(const Scenario& scenario);
 std::string CompiledStackNote(model::Fusion asked,
                               model::Fusion instead,
                               const std::set<std::string>& devices);
+
+// Why the cloud of an instance counts only where somebody names it.
+std::string NamedCloudNote(const hardware::Instance& instance);
 
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);

@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -119,26 +116,7 @@ Table StepTable(const StepEstimate& step) {
   return table;
 }
 
-// The kernels of a micro-batch by kind, those that take longest first.
 Table KernelTable(const KernelGroups& groups) {
-  struct Row {
-    std::array<double, 3> seconds{};  // by phase
-    double all = 0;
-  };
-  std::map<model::KernelKind, Row> rows;
-  double all = 0;
-  for (const auto& [key, group] : groups) {
-    Row& row = rows[key.second];
-    row.seconds[static_cast<size_t>(key.first)] += group.seconds;
-    row.all += group.seconds;
-    all += group.seconds;
-  }
-  std::vector<std::pair<model::KernelKind, Row>> sorted(rows.begin(),
-                                                        rows.end());
-  std::stable_sort(
-      sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-        return a.second.all > b.second.all;
-      });
   Table table;
   table.title = "kernels of a micro-batch by kind, each by itself";
   table.columns = {{"kind", "kind", Align::kLeft},
@@ -146,14 +124,14 @@ Table KernelTable(const KernelGroups& groups) {
                    {"backward", "backward_s", Align::kRight},
                    {"update", "optimizer_s", Align::kRight},
                    {"share", "share", Align::kRight}};
-  for (const auto& [kind, row] : sorted) {
-    std::vector<Cell> cells = {std::string(model::ToText(kind))};
-    for (const double seconds : row.seconds) {
+  for (const KindTime& time : TimesByKind(groups)) {
+    std::vector<Cell> cells = {std::string(model::ToText(time.kind))};
+    for (const double seconds : time.seconds) {
       cells.push_back(seconds > 0
                           ? Cell(FormatTime(model::Second(seconds)), seconds)
                           : Cell("-", std::string()));
     }
-    cells.emplace_back(Percent(row.all / all), row.all / all);
+    cells.emplace_back(Percent(time.share), time.share);
     table.Add(std::move(cells));
   }
   return table;
@@ -323,13 +301,14 @@ Table PredictionTable(const std::vector<Prediction>& predictions,
   return TableOf(columns, predictions);
 }
 
-std::vector<Table> DetailTables(const Prediction& prediction, int64_t epochs) {
+std::vector<Table> DetailTables(const Prediction& prediction,
+                                const std::optional<KernelGroups>& kernels,
+                                int64_t epochs) {
   const JobEstimate& job = prediction.job;
   std::vector<Table> tables;
   if (job.fits()) {
     tables.push_back(StepTable(job.step));
-    const auto groups = GroupsOf(prediction.target->predictor, job.workload);
-    if (groups) tables.push_back(KernelTable(*groups));
+    if (kernels) tables.push_back(KernelTable(*kernels));
     if (!job.step.traffic.empty()) tables.push_back(TrafficTable(job));
     tables.push_back(RunTable(job, epochs));
     if (job.engines) tables.push_back(EngineTable(*job.engines));

@@ -234,6 +234,13 @@ void AddNotes(const std::vector<Candidate>& candidates,
               Report& report) {
   if (auto note = EndNote(scenario)) report.notes.push_back(std::move(*note));
   report.notes.push_back(PriceLine(candidates, options.spot));
+  std::set<std::string> named;
+  for (const Candidate& c : candidates) {
+    if (c.instance != nullptr && !c.instance->named_only.empty()) {
+      named.insert(NamedCloudNote(*c.instance));
+    }
+  }
+  report.notes.insert(report.notes.end(), named.begin(), named.end());
   if (options.spot) {
     report.notes.emplace_back("work lost to spot interruptions is not counted");
   }

@@ -15,13 +15,25 @@
 namespace trainfare::scenarios {
 namespace {
 
-// The units that the table has, by what it shows people.
+// The units that the table has, by what it shows people; of what nothing shown
+// has, by all.
 JobUnits UnitsOf(const std::vector<Candidate>& candidates, size_t shown) {
   std::vector<const JobEstimate*> jobs;
-  for (size_t i = 0; i < std::min(shown, candidates.size()); ++i) {
-    if (candidates[i].timed()) jobs.push_back(&*candidates[i].job);
+  std::vector<const JobEstimate*> all;
+  for (const Candidate& c : candidates) {
+    const bool is_shown = static_cast<size_t>(&c - candidates.data()) < shown;
+    if (c.timed() && is_shown) jobs.push_back(&*c.job);
+    if (c.job) all.push_back(&*c.job);
   }
-  return UnitsOf(jobs);
+  JobUnits units = UnitsOf(jobs);
+  const JobUnits of_all = UnitsOf(all);
+  for (ColumnUnit JobUnits::*unit : {&JobUnits::memory,
+                                     &JobUnits::step,
+                                     &JobUnits::run,
+                                     &JobUnits::energy}) {
+    if ((units.*unit).name.empty()) units.*unit = of_all.*unit;
+  }
+  return units;
 }
 
 std::string WhyOf(const Candidate& c) {

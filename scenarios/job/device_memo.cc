@@ -81,6 +81,12 @@ int64_t DeviceMemo::ModelFlops(const model::Workload& workload) {
   });
 }
 
+int64_t DeviceMemo::SeenFlops(const model::Workload& workload) {
+  return AnswerTo(OfOneRank(workload), seen_flops_, [](const auto& one) {
+    return model::MicroBatchModelFlops(one, model::CountedPairs::kSeen);
+  });
+}
+
 const hardware::MemoryPlan& DeviceMemo::PlanMemory(
     const model::Workload& workload,
     int64_t devices,

@@ -375,6 +375,20 @@ void AverageSteps(DeviceMemo& memo,
             peak->base();
 }
 
+// MFU once more, of the pairs that causal attention sees.
+void CountSeenPairs(DeviceMemo& memo, JobEstimate& job) {
+  if (job.workload.architecture.family != model::Family::kDecoder) return;
+  double all = 0;
+  double seen = 0;
+  model::Workload rank = job.workload;
+  for (const model::PaddedLength& length : job.own_lengths) {
+    rank.sequence_length = length.length;
+    all += length.share * static_cast<double>(memo.ModelFlops(rank));
+    seen += length.share * static_cast<double>(memo.SeenFlops(rank));
+  }
+  job.mfu_causal = job.mfu * seen / all;
+}
+
 // The intervals of the run: its steps are one error, each time that the
 // scenario leaves open another, and none hangs on the others.
 void BoundRun(const Scenario& scenario,
@@ -462,6 +476,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.run_low = job.run_high = job.run.total();
   job.run_low_95 = job.run_high_95 = job.run.total();
   if (detail == Detail::kAll) {
+    CountSeenPairs(memo, job);
     BoundRun(scenario, device, open, job);
     job.engines =
         calibrate::EnginesOf(device, job.workload, predictor.values());

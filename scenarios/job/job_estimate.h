@@ -144,6 +144,9 @@ struct JobEstimate {
   // Model FLOPs over peak, counted as PaLM does: matrix products of forward
   // and backward with attention, nothing recomputed.
   double mfu = 0;
+  // The same with the pairs of positions that causal attention sees, as
+  // Megatron-LM counts them; nullopt: it is not causal, or nobody asked.
+  std::optional<double> mfu_causal;
   // How busy the engines are in a step of the longest batch, where the device's
   // model has engines.
   std::optional<calibrate::EngineProfile> engines;

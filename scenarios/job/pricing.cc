@@ -61,6 +61,14 @@ void RequireKnown(const std::vector<std::string>& regions,
 
 }  // namespace
 
+std::set<std::string> CloudsOfFiles(const PriceOptions& options) {
+  std::set<std::string> clouds;
+  for (const std::string& file : options.files) {
+    clouds.insert(hardware::LoadPrices(file).cloud);
+  }
+  return clouds;
+}
+
 Pricing::Pricing(const PriceOptions& options)
     : catalog_(hardware::PriceCatalog::Shipped().With(options.files)),
       regions_(options.regions) {

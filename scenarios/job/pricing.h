@@ -41,6 +41,9 @@ struct PriceOptions {
   std::vector<std::string> discounts;
 };
 
+// Clouds whose prices somebody brings in files.
+std::set<std::string> CloudsOfFiles(const PriceOptions& options);
+
 class Pricing {
  public:
   // Throws InputError for a region or cloud that no list has, and for a

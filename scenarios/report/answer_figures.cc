@@ -194,6 +194,11 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .of = [](const Answered& a) -> Value { return a.job.mfu; },
      .text = Percent,
      .column = FigureColumn{.title = "MFU (%)", .drop = 6}},
+    {.part = FigurePart::kSpeed,
+     .key = "mfu_causal",
+     .about = "The same of the pairs of positions that causal attention sees, "
+              "as Megatron-LM counts them; null where it is not causal",
+     .of = [](const Answered& a) -> Value { return a.job.mfu_causal; }},
     {.part = FigurePart::kWork,
      .key = "step_flops",
      .about = "Model FLOPs of a rank in a step of its longest batch",

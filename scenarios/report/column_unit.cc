@@ -14,7 +14,7 @@ constexpr int kDigits = 3;
 // rise in size.
 ColumnUnit UnitFor(std::vector<double> values,
                    const std::vector<ColumnUnit>& units) {
-  if (values.empty()) return units.front();
+  if (values.empty()) return {};
   const auto middle =
       values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -32,7 +32,7 @@ std::string ColumnUnit::Text(double base_value) const {
 }
 
 std::string ColumnUnit::Title(const std::string& what) const {
-  return fmt::format("{} ({})", what, name);
+  return name.empty() ? what : fmt::format("{} ({})", what, name);
 }
 
 ColumnUnit TimeUnit(std::vector<double> seconds) {

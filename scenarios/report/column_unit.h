@@ -7,14 +7,15 @@
 
 namespace trainfare::scenarios {
 
-// The unit and its size in base units: {"min", 60}.
+// The unit and its size in base units: {"min", 60}; without a name of a column
+// that has no value.
 struct ColumnUnit {
   std::string name;
   double size = 1;
 
   // "62.1", with three or four digits that mean something and no exponent.
   std::string Text(double base_value) const;
-  // "time (min)".
+  // "time (min)", "time" without a unit.
   std::string Title(const std::string& what) const;
 };
 

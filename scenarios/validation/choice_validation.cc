@@ -82,6 +82,7 @@ DevicePrices ShippedDevicePrices() {
   std::set<std::string> clouds;
   for (const hardware::Instance& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
+    if (!instance.named_only.empty()) continue;
     const auto tariff = pricing.Of(instance, /*spot=*/false);
     if (!tariff) continue;
     clouds.insert(instance.cloud);

@@ -1193,7 +1193,7 @@ COUNTS = {
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
     "bandwidth_share", "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "matrix_share", "mfu", "noise", "optimizer_busy_share", "prior_sigma", "scalar", "score", "share",
+    "load_factor", "log_sigma", "matrix_share", "mfu", "mfu_causal", "noise", "optimizer_busy_share", "prior_sigma", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip
@@ -1854,6 +1854,12 @@ class Recommend(Case):
             result.stderr, "trainfare: no instance fits and meets the limits\n"
         )
 
+    def test_a_consumer_card_is_a_choice(self):
+        command = ("recommend", "llama_8b_lora", "--device", "rtx_4090")
+        chosen = self.json_of(*command)["chosen"]
+        self.assertRegex(chosen["instance"], r"^vast/\dx-RTX_4090-")
+        self.assertIn("vast: hosts of other people", self.good(*command).stdout)
+
     def test_prices_of_ones_own(self):
         catalog = self.write("vms.csv", (
             "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
@@ -1865,6 +1871,17 @@ class Recommend(Case):
             self.good("prices", "import", "/dev/stdin", "--cloud", "lambda",
                       "--date", "2026-11-20", "--output", prices,
                       input=file.read())  # fmt: skip
+        # Whatever a region is called.
+        odd = self.write("odd.csv", (
+            "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+            'gpu_1x_a10,A10,1,0.44,0.00,", CA, NA"\n'))  # fmt: skip
+        odd_prices = self.path("odd.yaml")
+        self.good("prices", "import", odd, "--cloud", "lambda", "--date",
+                  "2026-11-20", "--output", odd_prices)  # fmt: skip
+        row = self.json_of("predict", "emotion_bert_base", "--instance",
+                           "gpu_1x_a10", "--prices", odd_prices)  # fmt: skip
+        self.assertEqual(row["price"]["price_usd_per_hour"], 0.44)
+        self.assertEqual(row["price"]["region"], ", CA, NA")
         both = self.path("both.json")
         self.refused(2, "--export both.json: expected a file of its own, --output "
                      "writes this one", "prices", "import", catalog, "--cloud", "lambda",

@@ -70,8 +70,28 @@ TEST_CASE("the FLOPs of Llama 3.1 8B by hand") {
   CHECK(list.Counts(Phase::kBackward).matrix_flops ==
         4 * s * (kMatrices - 525'336'576) + core / 2 * 5);
   // Model FLOPs count all pairs, as PaLM's rule does.
-  CHECK(ForwardModelFlops(w) ==
-        2 * s * kMatrices + 32LL * 32 * s * s * 2 * (128 + 128));
+  const int64_t all = 32LL * 32 * s * s * 2 * (128 + 128);
+  CHECK(ForwardModelFlops(w) == 2 * s * kMatrices + all);
+  // Megatron-LM's rule: the pairs that causal attention sees.
+  CHECK(ForwardModelFlops(w, CountedPairs::kSeen) == s * 15'546'449'920);
+  CHECK(MicroBatchModelFlops(w, CountedPairs::kSeen) ==
+        3 * ForwardModelFlops(w, CountedPairs::kSeen));
+  // Adapters alone: gradients pass all of attention, and scores that flash
+  // computes anew do not count.
+  Workload adapters = w;
+  adapters.trainable.lora_rank = 16;
+  adapters.trainable.lora.query = adapters.trainable.lora.value = true;
+  CHECK(MicroBatchModelFlops(adapters) -
+            MicroBatchModelFlops(adapters, CountedPairs::kSeen) ==
+        3 * (all - core));
+}
+
+TEST_CASE("rules of model FLOPs differ where masks hide pairs alone") {
+  Workload bert;
+  bert.architecture = FindArchitecture("bert-base-uncased");
+  bert.sequence_length = 128;
+  CHECK(ForwardModelFlops(bert) ==
+        ForwardModelFlops(bert, CountedPairs::kSeen));
 }
 
 TEST_CASE("a window and experts by hand") {

@@ -13,11 +13,13 @@ namespace trainfare::hardware {
 
 TEST_CASE("every shipped instance has a known device and known links") {
   const InstanceCatalog& catalog = InstanceCatalog::Shipped();
-  CHECK(catalog.instances().size() == 136);
+  CHECK(catalog.instances().size() == 136 + 75);
   std::set<std::string> clouds;
+  std::set<std::string> only_named;
   for (const Instance& instance : catalog.instances()) {
     CAPTURE(instance.FullName());
     clouds.insert(instance.cloud);
+    if (!instance.named_only.empty()) only_named.insert(instance.cloud);
     const Device* device = DeviceCatalog::Shipped().TryFind(instance.device);
     REQUIRE(device != nullptr);
     CHECK(device->name == instance.device);
@@ -32,7 +34,10 @@ TEST_CASE("every shipped instance has a known device and known links") {
     CHECK(instance.host_memory >=
           model::GiB(4.0 * static_cast<double>(instance.count)));
   }
-  CHECK(clouds == std::set<std::string>{"aws", "azure", "gcp", "lambda"});
+  CHECK(clouds ==
+        std::set<std::string>{
+            "aws", "azure", "gcp", "lambda", "nebius", "vast", "verda"});
+  CHECK(only_named == std::set<std::string>{"nebius", "vast", "verda"});
 }
 
 TEST_CASE("names of two clouds do not collide") {
@@ -78,6 +83,16 @@ TEST_CASE("Google's TPU names count cores, ours count chips") {
   CHECK(catalog.Find("tpu-v5p-8").count == 4);
   CHECK(catalog.Find("tpu-v5litepod-8").count == 8);
   CHECK(catalog.Find("tpu-v6e-8").count == 8);
+}
+
+TEST_CASE("clouds that count only when named are not the usual ones") {
+  const InstanceCatalog& catalog = InstanceCatalog::Shipped();
+  CHECK_FALSE(catalog.OfDevice("rtx_4090").empty());
+  CHECK(catalog.UsualOfDevice("rtx_4090").empty());
+  CHECK(catalog.UsualOfDevice("l40s").size() < catalog.OfDevice("l40s").size());
+  for (const Instance* one : catalog.UsualOfDevice("l40s")) {
+    CHECK(one->named_only.empty());
+  }
 }
 
 TEST_CASE("the devices of the published runs can be rented") {

@@ -129,11 +129,54 @@ TEST_CASE("Lambda's machines without a GPU are left out" *
   CHECK(imported.dropped == Counts{{"no accelerator", 34}});
 }
 
+TEST_CASE("the marketplace whose spot prices are all 0 keeps its rows" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("vast")))) {
+  const ImportedPrices imported = ImportSkyPilotCatalog(
+      SharedPath(Catalog("vast")).string(), "vast", "2026-04-29");
+  CHECK(imported.rows == 64);
+  // One name for cards of two sizes, cards of no certain form or without a
+  // file: hardware/instances/vast.yaml says which.
+  CHECK(imported.dropped == Counts{{"instance not in the catalog", 8}});
+  CHECK(imported.used == 56);
+  const Price* price =
+      FindPrice(imported, "1x-RTX_4090-32-65536", "Sweden, SE, EU");
+  REQUIRE(price != nullptr);
+  CHECK(*price->on_demand == model::DollarsPerHour(0.40));
+  CHECK_FALSE(price->spot_low.has_value());
+}
+
+TEST_CASE("the shipped prices of clouds that are named are their catalogs'" *
+          doctest::test_suite("shared") *
+          doctest::skip(!SharedHas(Catalog("vast")) ||
+                        !SharedHas(Catalog("verda")) ||
+                        !SharedHas(Catalog("nebius")))) {
+  for (const char* cloud : {"vast", "verda", "nebius"}) {
+    const ImportedPrices imported = ImportSkyPilotCatalog(
+        SharedPath(Catalog(cloud)).string(), cloud, "2026-11-20");
+    const CloudPrices& shipped = PriceCatalog::Shipped().Of(cloud);
+    CHECK(imported.prices.billing.granularity == shipped.billing.granularity);
+    CHECK(imported.prices.prices.size() == shipped.prices.size());
+    for (const Price& price : shipped.prices) {
+      CAPTURE(price.cloud + "/" + price.instance + " " + price.region);
+      const Price* read = FindPrice(imported, price.instance, price.region);
+      REQUIRE(read != nullptr);
+      const auto per_hour = [](const auto& one) {
+        return one ? model::ToDollarsPerHour(*one) : 0.0;
+      };
+      CHECK(per_hour(read->on_demand) ==
+            doctest::Approx(per_hour(price.on_demand)).epsilon(1e-9));
+      CHECK(per_hour(read->spot_low) ==
+            doctest::Approx(per_hour(price.spot_low)).epsilon(1e-9));
+    }
+  }
+}
+
 TEST_CASE("a cloud that is not in the catalog keeps its instances" *
           doctest::test_suite("shared/prices/nebius") *
           doctest::skip(!SharedHas(Catalog("nebius")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
-      SharedPath(Catalog("nebius")).string(), "nebius", "2026-11-20");
+      SharedPath(Catalog("nebius")).string(), "a new one", "2026-11-20");
   CHECK(imported.used == imported.rows);
   CHECK_FALSE(imported.prices.prices.empty());
   // Nobody said how it bills: by the hour.
@@ -168,6 +211,8 @@ TEST_CASE("each reason to drop a row is counted") {
       "g5.xlarge,A10G,1,1,0.5\n"
       "m5.large,,,1,0.5,r\n"
       "other,A10G,1,1,0.5,r\n"
+      "g5.xlarge,A10G,1,0.001,,r\n"
+      "g5.xlarge,A10G,1,1,0.5,\n"
       "g5.xlarge,A10G,1,1,0.5,r\n"
       "g5.xlarge,A10G,1,1,0.5,r\n");
   CHECK(imported.dropped == Counts{{"no price", 1},
@@ -177,8 +222,52 @@ TEST_CASE("each reason to drop a row is counted") {
                                    {"wrong number of fields", 1},
                                    {"no accelerator", 1},
                                    {"instance not in the catalog", 1},
+                                   {"no price of an hour", 1},
+                                   {"no region", 1},
                                    {"duplicate row", 1}});
   CHECK(imported.used == 1);
+}
+
+TEST_CASE("a spot price of 0 is none, and costs no row") {
+  const ImportedPrices imported = ImportText(
+      "aws",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "g5.xlarge,A10G,1,0.44,0.00,r\n"
+      "g5.2xlarge,A10G,1,,0.00,r\n");
+  CHECK(imported.used == 1);
+  CHECK(imported.dropped == Counts{{"no price", 1}});
+  const Price* price = FindPrice(imported, "g5.xlarge", "r");
+  REQUIRE(price != nullptr);
+  CHECK(*price->on_demand == model::DollarsPerHour(0.44));
+  CHECK_FALSE(price->spot_low.has_value());
+}
+
+TEST_CASE("what is imported is read back, whatever it is called") {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write(
+      "vms.csv",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "1x-A,A,1,0.5,,\", CA, NA\"\n"
+      "1x-A,A,1,0.5,,\"C\u00f4te d'Ivoire: south, {x} # 1\"\n"
+      "1x-A,A,1,0.5,,no\n"
+      "1x-A,A,1,0.5,,12\n"
+      "1x-A,A,1,0.5,,- a\n"
+      "1x-A,A,1,0.5,,us-east-1\n"
+      "1: 2,A,1,0.5,,r\n"
+      ",A,1,0.5,,r\n");
+  const ImportedPrices imported =
+      ImportSkyPilotCatalog(path, "me: my rack", "2026-05-20");
+  CHECK(imported.dropped == Counts{{"no instance", 1}});
+  CHECK(imported.used == 7);
+  const std::string yaml = ToYaml(imported.prices);
+  CHECK(yaml.find("\n      us-east-1: {") != std::string::npos);
+  const CloudPrices again = LoadPrices(folder.Write("p.yaml", yaml));
+  CHECK(again.cloud == "me: my rack");
+  REQUIRE(again.prices.size() == 7);
+  for (size_t i = 0; i < again.prices.size(); ++i) {
+    CHECK(again.prices[i].instance == imported.prices.prices[i].instance);
+    CHECK(again.prices[i].region == imported.prices.prices[i].region);
+  }
 }
 
 TEST_CASE("a host and its accelerator meet in the same zone only") {

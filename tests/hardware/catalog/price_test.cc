@@ -34,7 +34,8 @@ void CheckPrinted(double actual, double printed) {
 TEST_CASE("every shipped price is of a known instance") {
   const PriceCatalog catalog = PriceCatalog::Load(DataDirectory("prices"));
   CHECK(catalog.clouds() ==
-        std::vector<std::string>{"aws", "azure", "gcp", "lambda"});
+        std::vector<std::string>{
+            "aws", "azure", "gcp", "lambda", "nebius", "vast", "verda"});
   size_t count = 0;
   for (const std::string& cloud : catalog.clouds()) {
     const CloudPrices& prices = catalog.Of(cloud);
@@ -117,7 +118,8 @@ TEST_CASE("what is not known is no price, and an unknown cloud an error") {
   CHECK_FALSE(catalog.Find("aws", "g5.xlarge", "mars-1").has_value());
   CHECK(catalog.FindAll("aws", "g5.xlarge").size() == 5);
   CHECK_THROWS_WITH_AS(catalog.Of("ibm"),
-                       "unknown cloud \"ibm\"; known: aws, azure, gcp, lambda",
+                       "unknown cloud \"ibm\"; known: aws, azure, gcp, lambda, "
+                       "nebius, vast, verda",
                        model::InputError);
 }
 

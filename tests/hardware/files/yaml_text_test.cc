@@ -22,6 +22,13 @@ TEST_CASE("text that YAML would read as something else is quoted") {
         "words: \"two words\"\n");
 }
 
+TEST_CASE("a word stays as it is, anything else is quoted") {
+  CHECK(PlainOrQuoted("us-east-1") == "us-east-1");
+  for (const char* text : {"", ", CA, NA", "no", "12", "FIN-03", "a: b"}) {
+    CHECK(PlainOrQuoted(text) == Quoted(text));
+  }
+}
+
 TEST_CASE("a value breaks behind a comma, no line is wider than asked") {
   YamlLines lines(20);
   lines.Comment("as it was read from a file");

@@ -130,6 +130,12 @@ TEST_CASE("what a key may be stands beside it") {
   CHECK(cell("parallel.shard", "words") == "none, zero1, zero2, zero3, fsdp");
   CHECK(cell("parallel.shard", "default") == "none");
   CHECK(cell("model.layers", "least") == "1");
+  // No adapters are no `lora`, not a rank of 0.
+  CHECK(cell("trainable.lora.rank", "least") == "1");
+  CHECK(cell("trainable.lora.rank", "required") == "true");
+  CHECK(cell("trainable.lora.rank", "default").empty());
+  CHECK(cell("trainable.frozen_layers", "least") == "1");
+  CHECK(cell("trainable.frozen_layers", "default").empty());
   CHECK(cell("model.layers", "most") == "65536");
   CHECK(cell("model.layers", "required") == "true");
   CHECK(cell("model.layers", "default").empty());

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -75,6 +77,78 @@ TEST_CASE("JSON has one prediction for every batch and length, lengths outer") {
     CHECK(memory == doctest::Approx(p.at("memory_bytes").get<double>()));
     CHECK(p.at("cost_usd").is_null());
   }
+}
+
+TEST_CASE("JSON has the kernels of one prediction by kind, as the table does") {
+  const FitFolder none;
+  PredictOptions options = On("l4");
+  const Report report = Predict(options);
+  const Json one = Json::parse(report.json).at("predictions").at(0);
+  const auto table = std::find_if(
+      report.tables.begin(), report.tables.end(), [](const Table& t) {
+        return t.title.starts_with("kernels of a micro-batch by kind");
+      });
+  REQUIRE(table != report.tables.end());
+  const Json& kernels = one.at("kernels");
+  REQUIRE(kernels.size() == table->rows.size());
+  double share = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Json& kernel = kernels[i];
+    CHECK(kernel.at("kind") == table->rows[i][0].text);
+    CHECK(kernel.at("time_s").get<double>() ==
+          doctest::Approx(kernel.at("forward_s").get<double>() +
+                          kernel.at("backward_s").get<double>() +
+                          kernel.at("optimizer_s").get<double>()));
+    if (i > 0) CHECK(kernel.at("time_s") <= kernels[i - 1].at("time_s"));
+    share += kernel.at("share").get<double>();
+  }
+  CHECK(share == doctest::Approx(1.0).epsilon(1e-9));
+  options.overrides.batches = {8, 16};
+  const Json several = Json::parse(Predict(options).json);
+  CHECK_FALSE(several.at("predictions").at(0).contains("kernels"));
+}
+
+TEST_CASE("one prediction says which settings save most, by predictions") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  const auto speed = [](const PredictOptions& asked) {
+    const Json json = Json::parse(Predict(asked).json);
+    return json.at("predictions").at(0).at("samples_per_s").get<double>();
+  };
+  const double as_asked = speed(options);
+  PredictOptions narrow = options;
+  narrow.overrides.precisions = {"fp8"};
+  PredictOptions kept = options;
+  kept.overrides.settings = {"gradient_checkpointing=false"};
+  const Report report = Predict(options);
+  const auto said = [&](const char* setting, double changed) {
+    return HasNote(
+        report,
+        fmt::format(
+            "{} ({:.0f} % less", setting, 100.0 * (1.0 - as_asked / changed)));
+  };
+  CHECK(HasNote(report, "steps are faster with "));
+  CHECK(said("--precision fp8", speed(narrow)));
+  CHECK(said("--set gradient_checkpointing=false", speed(kept)));
+  // Of what fits, and does as well as it can, nothing is said; nor of several.
+  CHECK_FALSE(HasNote(report, "--set parallel.shard=none"));
+  options.overrides.batches = {1, 2};
+  CHECK_FALSE(HasNote(Predict(options), "steps are faster with "));
+}
+
+TEST_CASE("columns of what does not fit have no unit but memory's") {
+  const FitFolder none;
+  const Report report = Predict(OfModel("llama-3.1-8b", 2048, "l4"));
+  CHECK(report.exit_code == kNothingFits);
+  std::set<std::string> titles;
+  for (const Column& column : report.tables.front().columns) {
+    titles.insert(column.title);
+  }
+  CHECK(titles.contains("step"));
+  CHECK(titles.contains("in all"));
+  CHECK(titles.contains("memory (GiB)"));
 }
 
 TEST_CASE("an instance brings its device, its count and its price") {

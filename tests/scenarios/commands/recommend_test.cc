@@ -71,7 +71,9 @@ TEST_CASE("every instance is there, with a reason unless chosen") {
   for (const auto& instance :
        hardware::InstanceCatalog::Shipped().instances()) {
     CAPTURE(instance.FullName());
-    CHECK(seen[instance.FullName()] == (instance.count > 1 ? 2 : 1));
+    const int places = instance.count > 1 ? 2 : 1;
+    CHECK(seen[instance.FullName()] ==
+          (instance.named_only.empty() ? places : 0));
   }
 }
 
@@ -539,8 +541,58 @@ TEST_CASE("clouds filter, unknown ones get the nearest") {
   options.clouds = {"asw"};
   CHECK_THROWS_WITH_AS(Recommend(options),
                        "--cloud: unknown cloud \"asw\"; did you mean \"aws\"? "
-                       "known: aws, azure, gcp, lambda",
+                       "known: aws, azure, gcp, lambda, nebius, vast, verda",
                        model::InputError);
+}
+
+TEST_CASE("a marketplace counts where it is named") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_lora");
+  const auto clouds = [&] {
+    std::set<std::string> of;
+    const Json all = Json::parse(Recommend(options).json);
+    for (const Json& c : all.at("candidates")) {
+      const std::string name = c.at("instance");
+      of.insert(name.substr(0, name.find('/')));
+    }
+    return of;
+  };
+  const std::set<std::string> usual = {"aws", "azure", "gcp", "lambda"};
+  CHECK(clouds() == usual);
+  // By a device that nobody else rents out: a 7 B LoRA on a consumer card.
+  options.devices = {"rtx_4090", "a10"};
+  CHECK(clouds() == std::set<std::string>{"azure", "lambda", "vast"});
+  options.devices = {"rtx_4090"};
+  const Report report = Recommend(options);
+  CHECK(Winner(report).at("instance").get<std::string>().starts_with("vast/"));
+  const bool said = std::any_of(
+      report.notes.begin(), report.notes.end(), [](const Note& note) {
+        return note.text.starts_with("vast: hosts of other people");
+      });
+  CHECK(said);
+  options.devices = {"h100_sxm"};
+  CHECK_FALSE(clouds().contains("vast"));
+  options.devices.clear();
+  options.instances = {"1x-H100_SXM-32-65536"};
+  CHECK(clouds() == std::set<std::string>{"vast"});
+  options.instances.clear();
+  options.clouds = {"Vast", "lambda"};
+  CHECK(clouds() == std::set<std::string>{"lambda", "vast"});
+  // By prices of its own.
+  options.clouds.clear();
+  const TemporaryFolder folder;
+  options.prices.files = {
+      folder.Write("vast.yaml",
+                   "cloud: vast\ncurrency: USD\ndate: 2026-11-20\nsource: s\n"
+                   "billing: { granularity: 1 s, minimum: 1 s }\n"
+                   "excludes: []\nprices:\n"
+                   "  - instance: 1x-RTX_4090-32-65536\n    regions:\n"
+                   "      \", CA, NA\": { on_demand: 0.1 USD/h }\n")};
+  std::set<std::string> with_prices = usual;
+  with_prices.insert("vast");
+  CHECK(clouds() == with_prices);
+  CHECK(Winner(Recommend(options)).at("instance") ==
+        "vast/1x-RTX_4090-32-65536");
 }
 
 TEST_CASE("spot prices are not above those on demand") {

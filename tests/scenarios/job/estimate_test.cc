@@ -98,6 +98,8 @@ TEST_CASE("rates follow from the step by their definitions") {
   const double flops =
       3.0 * static_cast<double>(model::ForwardModelFlops(scenario.workload));
   CHECK(job.mfu == doctest::Approx(flops / step / 312e12).epsilon(1e-12));
+  // It is not causal.
+  CHECK_FALSE(job.mfu_causal.has_value());
   CHECK(job.run.steps_per_epoch == 250);
 }
 
@@ -123,6 +125,23 @@ TEST_CASE(
   device.max_power.reset();
   CHECK_FALSE(EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1))
                   .energy.has_value());
+}
+
+TEST_CASE("MFU of a decoder is less by the pairs that it does not see") {
+  const Scenario scenario = LoadScenario("llama_1b_pretraining");
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 8));
+  REQUIRE(job.fits());
+  REQUIRE(job.mfu_causal.has_value());
+  const auto flops = [&](model::CountedPairs pairs) {
+    return static_cast<double>(
+        model::MicroBatchModelFlops(job.workload, pairs));
+  };
+  CHECK(*job.mfu_causal < job.mfu);
+  CHECK(*job.mfu_causal / job.mfu ==
+        doctest::Approx(flops(model::CountedPairs::kSeen) /
+                        flops(model::CountedPairs::kAll))
+            .epsilon(1e-12));
 }
 
 TEST_CASE("a ring that an instance's own link could not be is not its ring") {

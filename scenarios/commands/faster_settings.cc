@@ -1,0 +1,219 @@
+#include "scenarios/commands/faster_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hardware/models/device_models.h"
+#include "model/error.h"
+#include "model/validate.h"
+#include "scenarios/job/memory_range.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Fusion;
+using model::Precision;
+using model::Workload;
+
+// Of the time of a step; less is lost among other things.
+constexpr double kWorthSaying = 0.03;
+constexpr size_t kMostSaid = 2;
+
+// What was asked about.
+struct TimedJob {
+  const hardware::Device& device;
+  int64_t devices = 1;
+  const JobEstimate& job;
+};
+
+// One setting: changes the scenario and says by which flags; empty: it is so
+// already, or not to be had.
+using Setting = std::string (*)(const TimedJob& asked, Scenario& changed);
+
+// Frameworks that go operation by operation, but for some of a block.
+bool IsByFramework(Fusion stack) {
+  return stack == Fusion::kEager || stack == Fusion::kFused ||
+         stack == Fusion::kLiger || stack == Fusion::kUnsloth;
+}
+
+std::string Compile(const TimedJob&, Scenario& changed) {
+  Fusion& stack = changed.workload.stack.fusion;
+  if (!IsByFramework(stack)) return "";
+  stack = Fusion::kCompiled;
+  return "--set stack=compiled";
+}
+
+std::string FuseByLiger(const TimedJob&, Scenario& changed) {
+  Workload& w = changed.workload;
+  if (w.stack.fusion != Fusion::kEager ||
+      w.architecture.head != model::Head::kCausalLanguageModel) {
+    return "";
+  }
+  w.stack.fusion = Fusion::kLiger;
+  return "--set stack=liger";
+}
+
+std::string KeepScoresOnChip(const TimedJob&, Scenario& changed) {
+  model::Attention& attention = changed.workload.stack.attention;
+  if (std::exchange(attention, model::Attention::kFlash) ==
+      model::Attention::kFlash) {
+    return "";
+  }
+  return "--set attention=flash";
+}
+
+// The next narrower one that the device has units for.
+std::string Narrow(const TimedJob& asked, Scenario& changed) {
+  Precision& precision = changed.workload.precision;
+  const auto has = [&](Precision one) {
+    return asked.device.MatrixPeak(one).has_value();
+  };
+  if (precision == Precision::kFp32 || precision == Precision::kTf32) {
+    precision = has(Precision::kBf16) ? Precision::kBf16 : Precision::kFp16;
+  } else if (precision != Precision::kFp8) {
+    precision = Precision::kFp8;
+  } else {
+    return "";
+  }
+  if (!has(precision)) return "";
+  return fmt::format("--precision {}", model::ToText(precision));
+}
+
+std::string FuseUpdate(const TimedJob&, Scenario& changed) {
+  model::OptimizerImplementation& implementation =
+      changed.workload.optimizer.implementation;
+  if (changed.workload.work != model::Work::kTraining ||
+      std::exchange(implementation, model::OptimizerImplementation::kFused) ==
+          model::OptimizerImplementation::kFused) {
+    return "";
+  }
+  return "--set optimizer.implementation=fused";
+}
+
+std::string KeepActivations(const TimedJob&, Scenario& changed) {
+  Workload& w = changed.workload;
+  if (!std::exchange(w.gradient_checkpointing, false)) return "";
+  w.checkpointed_blocks = 0;
+  return "--set gradient_checkpointing=false";
+}
+
+std::string KeepWholeState(const TimedJob& asked, Scenario& changed) {
+  model::Parallel& parallel = changed.workload.parallel;
+  if (asked.devices == 1 || model::Offloads(parallel) ||
+      parallel.shard == model::Shard::kNone) {
+    return "";
+  }
+  parallel.shard = model::Shard::kNone;
+  parallel.replicate = 1;
+  return "--set parallel.shard=none";
+}
+
+// Micro-batches together, as many as fit well: the same steps of the optimizer.
+// Without any of them twice the batch, which is another training.
+std::string TakeLargerBatch(const TimedJob& asked, Scenario& changed) {
+  Workload& w = changed.workload;
+  const int64_t most = asked.job.largest_batch.value_or(w.batch) * 3 / 4;
+  if (w.accumulation == 1) {
+    w.batch *= 2;
+    if (w.batch > most || w.batch * asked.devices > changed.train_samples) {
+      return "";
+    }
+    return fmt::format("--batch {} (half as many steps)", w.batch);
+  }
+  const int64_t batch = w.batch;
+  while (w.accumulation % 2 == 0 && w.batch * 2 <= most) {
+    w.batch *= 2;
+    w.accumulation /= 2;
+  }
+  if (w.batch == batch) return "";
+  return fmt::format(
+      "--batch {} --set accumulation={}", w.batch, w.accumulation);
+}
+
+std::string PadToOwnLongest(const TimedJob&, Scenario& changed) {
+  Padding& padding = changed.padding;
+  if (padding.kind != PaddingKind::kStatic || !changed.lengths ||
+      changed.workload.documents > 1) {
+    return "";
+  }
+  padding.kind = PaddingKind::kDynamic;
+  return fmt::format("--set 'padding={{ dynamic: {} }}'", padding.length);
+}
+
+constexpr std::array<Setting, 9> kSettings = {Compile,
+                                              FuseByLiger,
+                                              KeepScoresOnChip,
+                                              Narrow,
+                                              FuseUpdate,
+                                              KeepActivations,
+                                              KeepWholeState,
+                                              TakeLargerBatch,
+                                              PadToOwnLongest};
+
+// The share of the time of a sample's step that the changed job saves; nullopt:
+// none, or there is no such job, or it may not fit.
+std::optional<double> SavedBy(const Scenario& changed,
+                              const PredictionTarget& target,
+                              const JobEstimate& job,
+                              DeviceMemo& memo) {
+  const Fusion stack = changed.workload.stack.fusion;
+  if (hardware::StackOn(target.predictor.device(), stack) != stack) {
+    return std::nullopt;
+  }
+  try {
+    model::Validate(changed.workload);
+    const JobEstimate trial =
+        EstimateJob(changed, memo, target.cluster, Detail::kTimes);
+    if (!trial.fits() ||
+        MemoryRangeOf(trial.memory.total()).high > trial.capacity ||
+        trial.run.total() >= job.run.total()) {
+      return std::nullopt;
+    }
+    return 1.0 - job.samples_per_second / trial.samples_per_second;
+  } catch (const model::InputError&) {
+    return std::nullopt;  // not of this model or device
+  }
+}
+
+}  // namespace
+
+std::optional<Note> FasterNote(const PredictionTarget& target,
+                               const Scenario& scenario,
+                               const JobEstimate& job) {
+  const TimedJob asked{target.predictor.device(), target.cluster.devices, job};
+  DeviceMemo memo(target.predictor, scenario.source);
+  std::vector<std::pair<double, std::string>> savings;
+  for (const Setting setting : kSettings) {
+    Scenario changed = scenario;
+    std::string words = setting(asked, changed);
+    if (words.empty()) continue;
+    const auto saved = SavedBy(changed, target, job, memo);
+    if (saved && *saved >= kWorthSaying) {
+      savings.emplace_back(*saved, std::move(words));
+    }
+  }
+  if (savings.empty()) return std::nullopt;
+  std::stable_sort(
+      savings.begin(), savings.end(), [](const auto& a, const auto& b) {
+        return a.first > b.first;
+      });
+  savings.resize(std::min(savings.size(), kMostSaid));
+  std::vector<std::string> said;
+  for (const auto& [saved, words] : savings) {
+    said.push_back(fmt::format("{} ({:.0f} % less{})",
+                               words,
+                               100.0 * saved,
+                               said.empty() ? " time a sample" : ""));
+  }
+  return Note(fmt::format("steps are faster with {}{}",
+                          fmt::join(said, " or "),
+                          said.size() > 1 ? ", each by itself" : ""));
+}
+
+}  // namespace trainfare::scenarios
