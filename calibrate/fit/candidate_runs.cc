@@ -12,14 +12,13 @@ namespace {
 
 // Of several sizes, and of vocabularies other than BERT's: what a large one
 // costs, no run of a small one tells.
-constexpr auto kModels =
-    std::to_array<std::string_view>({"bert-tiny",
-                                     "bert-mini",
-                                     "bert-small",
-                                     "bert-medium",
-                                     "bert-base-uncased",
-                                     "distilroberta-base",
-                                     "distilgpt2"});
+constexpr auto kModels = std::to_array<std::string_view>({"bert-tiny",
+                                                          "bert-mini",
+                                                          "bert-small",
+                                                          "bert-medium",
+                                                          "bert-base-uncased",
+                                                          "distilroberta-base",
+                                                          "distilgpt2"});
 // Batches and lengths that people choose, and odd ones halfway between them, as
 // dynamic padding makes: kernels are cut to powers of two, and runs of these
 // alone say nothing of what the others cost.

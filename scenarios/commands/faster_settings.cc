@@ -34,7 +34,7 @@ struct TimedJob {
 
 // One setting: changes the scenario and says by which flags; empty: it is so
 // already, or not to be had.
-using Setting = std::string (*)(const TimedJob& asked, Scenario& changed);
+using SettingChange = std::string (*)(const TimedJob& asked, Scenario& changed);
 
 // Frameworks that go operation by operation, but for some of a block.
 bool IsByFramework(Fusion stack) {
@@ -146,15 +146,15 @@ std::string PadToOwnLongest(const TimedJob&, Scenario& changed) {
   return fmt::format("--set 'padding={{ dynamic: {} }}'", padding.length);
 }
 
-constexpr std::array<Setting, 9> kSettings = {Compile,
-                                              FuseByLiger,
-                                              KeepScoresOnChip,
-                                              Narrow,
-                                              FuseUpdate,
-                                              KeepActivations,
-                                              KeepWholeState,
-                                              TakeLargerBatch,
-                                              PadToOwnLongest};
+constexpr std::array<SettingChange, 9> kSettings = {Compile,
+                                                    FuseByLiger,
+                                                    KeepScoresOnChip,
+                                                    Narrow,
+                                                    FuseUpdate,
+                                                    KeepActivations,
+                                                    KeepWholeState,
+                                                    TakeLargerBatch,
+                                                    PadToOwnLongest};
 
 // The share of the time of a sample's step that the changed job saves; nullopt:
 // none, or there is no such job, or it may not fit.
@@ -189,7 +189,7 @@ std::optional<Note> FasterNote(const PredictionTarget& target,
   const TimedJob asked{target.predictor.device(), target.cluster.devices, job};
   DeviceMemo memo(target.predictor, scenario.source);
   std::vector<std::pair<double, std::string>> savings;
-  for (const Setting setting : kSettings) {
+  for (const SettingChange setting : kSettings) {
     Scenario changed = scenario;
     std::string words = setting(asked, changed);
     if (words.empty()) continue;
