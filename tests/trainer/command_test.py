@@ -539,6 +539,12 @@ class Command(unittest.TestCase):
         self.check_fails(run("measure", "--plan", plan, "--out",
                              "/nowhere/out"), 1, "/nowhere/out: cannot write")
 
+    def test_adapters_of_no_named_matrix(self):
+        lengths = self.write("lengths.csv", "length,count", "8,4")
+        self.check_fails(self.train("--lengths", lengths, "--lora-rank", 4), 1,
+                         "model bert-tiny: this trainer has frozen weights, "
+                         "adapters")
+
     def test_bad_examples_say_file_and_line(self):
         good = json.dumps({"input_ids": [5, 6, 7], "label": 1})
         for bad, message in [

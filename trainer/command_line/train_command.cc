@@ -178,7 +178,8 @@ void AddTrainable(CLI::App* train, TrainOptions& options) {
         model::AddLoraMatrix(name, options.workload.trainable.lora);
       },
       "That adapters stand beside: query, key, value, output, "
-      "feed_forward_gate, feed_forward_in, feed_forward_out")
+      "feed_forward_gate, feed_forward_in, feed_forward_out (default: query, "
+      "value)")
       ->needs(rank);
   AddWord(train,
           "--shard",
