@@ -308,7 +308,7 @@ def check_adapters(trainer, case, matrices, usual):
     flags = ["--fp64", "--lora-rank", str(RANK)]
     if matrices:
         flags += ["--lora-matrices", ",".join(matrices)]
-    name += f", {len(matrices) or 'unnamed'} adapters a block"
+    name += f", adapters of {len(matrices) or 'no'} named matrices"
     failures = []
     for again in ([], ["--gradient-checkpointing"]):
         with tempfile.TemporaryDirectory() as folder, wide_islands(kind):

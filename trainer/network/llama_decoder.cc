@@ -281,11 +281,12 @@ at::Tensor LlamaDecoder::FeedForward(const Layer& layer,
         return FeedForward(layer.experts[static_cast<size_t>(expert)], rows);
       });
   if (layer.shared.in.weight.defined()) {
-    at::Tensor shared = FeedForward(layer.shared, tokens);
-    if (layer.shared_gate.weight.defined()) {
-      shared = at::sigmoid(Project(layer.shared_gate, tokens)) * shared;
-    }
-    sum = sum + shared;
+    const at::Tensor shared = FeedForward(layer.shared, tokens);
+    sum = AddSharedExpert(sum,
+                          shared,
+                          layer.shared_gate.weight.defined()
+                              ? Project(layer.shared_gate, tokens)
+                              : at::Tensor());
   }
   return sum.view(normed.sizes());
 }
