@@ -32,6 +32,7 @@
 
 #include "model/architecture.h"
 #include "model/limits.h"
+#include "model/trainable.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -409,11 +410,7 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .required = true,
                 .least_asked = 1},
           lora.trainable.lora_rank);
-  // The matrices of the paper where none is named (Hu et al. 2021, 7.1).
-  if constexpr (ReadingArchive<Archive>) {
-    lora.trainable.lora.query = lora.trainable.lora.value =
-        lora.trainable.lora_rank > 0;
-  }
+  if constexpr (ReadingArchive<Archive>) NameUsualMatrices(lora.trainable);
   archive(Field{.name = "matrices",
                 .about = "Matrices beside which they stand; query and value "
                          "where none is named"},

@@ -43,9 +43,14 @@ Kernel KernelOf(const Operations& o, const MatrixSet& matrices) {
 
 // C (m, n) = A (m, k) B (k, n) and a term of its own size; X is warm in cache
 // from one product to the next.
-Kernel Product(int64_t m, int64_t n, int64_t k, bool adds, int64_t launches) {
-  Kernel kernel = ProductKernel("orthogonalise", m, n, k, launches, kNarrow);
-  if (adds) kernel.bytes_read += kNarrow * m * n;
+Kernel Product(const Workload& w,
+               const GemmExtents& g,
+               bool adds,
+               int64_t launches) {
+  Kernel kernel =
+      ProductKernel("orthogonalise", g.m, g.n, g.k, launches, kNarrow);
+  kernel.in_bf16 = MuonNarrows(w);
+  if (adds) kernel.bytes_read += kNarrow * g.m * g.n;
   return kernel;
 }
 
@@ -123,6 +128,11 @@ MuonShare MuonShareOf(const Workload& w, const MuonParts& parts) {
   return share;
 }
 
+bool MuonNarrows(const Workload& w) {
+  return w.optimizer.kind == OptimizerKind::kMuon &&
+         BytesPerElement(w.precision) > kNarrow;
+}
+
 int64_t MuonExchangedBytes(const Workload& w) {
   if (w.optimizer.kind != OptimizerKind::kMuon || ShardsOf(w.parallel) == 1 ||
       !ShardsParameters(w.parallel)) {
@@ -163,9 +173,9 @@ void AppendMuonKernels(const Workload& w,
     const int64_t launches = kNewtonSchulzIterations * count;
     const int64_t m = shape.short_side;
     const int64_t n = shape.long_side;
-    kernels.push_back(Product(m, m, n, false, launches));
-    kernels.push_back(Product(m, m, m, true, launches));
-    kernels.push_back(Product(m, n, m, true, launches));
+    kernels.push_back(Product(w, {1, m, m, n}, false, launches));
+    kernels.push_back(Product(w, {1, m, m, m}, true, launches));
+    kernels.push_back(Product(w, {1, m, n, m}, true, launches));
   }
   // p *= 1 - lr wd (1 read, 1 written); p -= lr X (1 and X, 1).
   kernels.push_back(KernelOf({.name = "optimizer",

@@ -69,6 +69,10 @@ struct MuonShare {
 };
 MuonShare MuonShareOf(const Workload& workload, const MuonParts& parts);
 
+// Whether its products are narrower than those of the step: they are in bf16
+// whatever the model is in.
+bool MuonNarrows(const Workload& workload);
+
 // Bytes of all matrices as ranks that keep shards of them send them, each to
 // one rank, and then back. 0: they keep them whole.
 int64_t MuonExchangedBytes(const Workload& workload);

@@ -1,11 +1,12 @@
 #pragma once
 
 // A product on the matrix engine that is no layer's: of compressed gradients, of
-// an update.
+// an update; and what the operands of a product are in.
 
 #include <cstdint>
 
 #include "model/kernel_list.h"
+#include "model/workload.h"
 
 namespace trainfare::model {
 
@@ -27,6 +28,13 @@ inline Kernel ProductKernel(KernelName name,
   kernel.bytes_read = element * (m * k + k * n);
   kernel.bytes_written = element * m * n;
   return kernel;
+}
+
+// Of a step in `precision`: products of 8 bits are no more than a part of one in
+// fp8, those of an update (Muon) may be narrower than all else.
+inline Precision OperandsOf(const Kernel& kernel, Precision precision) {
+  if (kernel.eight_bits) return Precision::kFp8;
+  return kernel.in_bf16 ? Precision::kBf16 : OutsideBlockProducts(precision);
 }
 
 }  // namespace trainfare::model

@@ -102,6 +102,11 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   return m;
 }
 
+void NameUsualMatrices(Trainable& trainable) {
+  if (trainable.lora_rank == 0 || trainable.lora != LoraMatrices{}) return;
+  trainable.lora.query = trainable.lora.value = true;
+}
+
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;

@@ -26,6 +26,9 @@ int64_t TrainableParameters(const Workload& workload);
 
 // The matrices of a model's blocks, all of which adapters can stand beside.
 LoraMatrices LoraMatricesOf(const Architecture& architecture);
+// Names those of the paper, query and value, for adapters that none is named
+// for (Hu et al. 2021, 7.1).
+void NameUsualMatrices(Trainable& trainable);
 
 // A matrix of a block that an adapter stands beside.
 struct AdaptedMatrix {

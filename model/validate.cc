@@ -412,10 +412,6 @@ void ValidateOptimizer(const Workload& w) {
            "for_loop or multi_tensor",
            ToText(o.implementation));
   }
-  // Its products are in bf16 whatever the model is in.
-  if (muon && BytesPerElement(w.precision) > 2) {
-    refuse("precision", "bf16, fp16 or fp8", ToText(w.precision));
-  }
 }
 
 }  // namespace

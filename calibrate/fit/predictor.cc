@@ -340,7 +340,7 @@ void Predictor::RequirePlausible(const model::Workload& workload,
 model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
                                        model::Phase phase,
                                        const model::Kernel& kernel) const {
-  hardware::RequirePrecision(device_, workload.precision);
+  hardware::RequirePrecisions(device_, workload);
   return hardware::EstimateKernel<double>(
       device_, workload, phase, kernel, values_);
 }
@@ -348,7 +348,7 @@ model::Seconds<> Predictor::KernelTime(const model::Workload& workload,
 model::Seconds<> Predictor::KernelTimeAlone(const model::Workload& workload,
                                             model::Phase phase,
                                             const model::Kernel& kernel) const {
-  hardware::RequirePrecision(device_, workload.precision);
+  hardware::RequirePrecisions(device_, workload);
   std::vector<double> values = values_;
   if (const auto own = hardware::KindOf(device_).parameter_alone) {
     values[*own] = fit_.alone

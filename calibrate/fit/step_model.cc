@@ -211,7 +211,7 @@ StepModel::StepModel(const hardware::Device& device,
                      const model::Workload& workload)
     : device_(&device), workload_(workload) {
   model::Validate(workload);
-  hardware::RequirePrecision(device, workload.precision);
+  hardware::RequirePrecisions(device, workload);
   kernels_ = model::ExpandKernels(workload);
 }
 
@@ -333,7 +333,7 @@ KernelModel::KernelModel(const hardware::Device& device,
       workload_(observed.workload),
       phase_(observed.phase),
       kernels_(observed.kernels) {
-  hardware::RequirePrecision(device, workload_.precision);
+  hardware::RequirePrecisions(device, workload_);
   // Refuses a device without kernels before anything is fitted.
   std::vector<double> priors;
   for (const ParameterInfo& info : hardware::ParametersOf(device)) {

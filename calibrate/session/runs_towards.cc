@@ -232,7 +232,7 @@ PlanOptions PlanTowards(const hardware::Device& device,
   std::set<std::string> known;
   const model::Bytes<> most = device.memory_capacity * kMemoryShare;
   for (const Workload& one : asked) {
-    hardware::RequirePrecision(device, one.precision);
+    hardware::RequirePrecisions(device, one);
     const Workload step = StepOf(one);
     plan.scenarios.push_back(step);
     AddCandidates(Runnable(step, device), most, known, plan.candidates);

@@ -20,6 +20,7 @@
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"
+#include "model/muon.h"
 
 namespace trainfare::hardware::models {
 
@@ -143,7 +144,7 @@ model::Seconds<T> CpuKernelAlone(const Device& device,
                                  const model::Kernel& kernel,
                                  std::span<const T> p) {
   ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
-  const CpuRates rates(device, workload.precision);
+  const CpuRates rates(device, model::OperandsOf(kernel, workload.precision));
   return CpuKernelTime<T>(device, rates, phase, kernel, p).total() *
          static_cast<double>(kernel.launches);
 }
@@ -154,13 +155,17 @@ StepTime<T> CpuStep(const Device& device,
                     const model::KernelList& kernels,
                     std::span<const T> p) {
   ENSURE(p.size() == kCpuParameterCount, "parameters of another model");
-  const CpuRates rates(device, workload.precision);
+  const CpuRates others(device, workload.precision);
+  const CpuRates update = model::MuonNarrows(workload)
+                              ? CpuRates(device, model::Precision::kBf16)
+                              : others;
   return SumSegments<T>(
       workload,
       kernels,
       [&](const model::Segment& segment) {
         PhaseTime<T> time;
         for (const model::Kernel& kernel : kernels.Of(segment)) {
+          const CpuRates& rates = kernel.in_bf16 ? update : others;
           AddKernel(time,
                     kernel,
                     CpuKernelTime<T>(device, rates, segment.phase, kernel, p));

@@ -10,6 +10,7 @@
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "model/muon.h"
 #include "model/stack_rules.h"
 
 namespace trainfare::hardware {
@@ -99,6 +100,18 @@ void RequirePrecision(const Device& device, model::Precision precision) {
                                       known));
 }
 
+void RequirePrecisions(const Device& device, const model::Workload& workload) {
+  RequirePrecision(device, workload.precision);
+  if (!model::MuonNarrows(workload) ||
+      device.MatrixPeak(model::Precision::kBf16)) {
+    return;
+  }
+  throw model::InputError(
+      fmt::format("optimizer: expected another than muon on {}, which has no "
+                  "bf16 for its products, got muon",
+                  device.name));
+}
+
 // Throws InputError where it is not known what a limit of power does.
 void RequirePowerLimit(const Device& device, const model::Workload& workload) {
   const bool lower =
@@ -133,7 +146,7 @@ model::Fusion StackOn(const Device& device, model::Fusion asked) {
 void RequireSupported(const Device& device,
                       const model::Workload& workload,
                       const ShapePlan& shapes) {
-  RequirePrecision(device, workload.precision);
+  RequirePrecisions(device, workload);
   if (device.inference_only && workload.work != model::Work::kForward) {
     throw model::InputError(fmt::format(
         "device: {} runs inference only; expected work: forward, got {}",

@@ -54,6 +54,8 @@ std::vector<ParameterInfo> ParametersOf(const Device& device);
 
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);
+// The same of all that a step has: of its optimizer, too.
+void RequirePrecisions(const Device& device, const model::Workload& workload);
 
 // The stack that a device's software makes of one: where it compiles graphs, a
 // model written with kernels of GPUs is compiled as any other.

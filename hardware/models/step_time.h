@@ -8,19 +8,19 @@
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"
+#include "model/product_kernel.h"
 #include "model/units.h"
 #include "model/workload.h"
 
 namespace trainfare::hardware {
 
-// What the matrix engines do at most for `kernel`: products of 8 bits are no
-// more than a part of a step in fp8. The device has the workload's precision.
+// What the matrix engines do at most for `kernel`. The device has the workload's
+// precision, and bf16 where its optimizer takes that.
 inline model::FlopsPerSecond<> MatrixPeakOf(const Device& device,
                                             const model::Workload& workload,
                                             const model::Kernel& kernel) {
-  const auto peak = device.MatrixPeak(
-      kernel.eight_bits ? model::Precision::kFp8
-                        : model::OutsideBlockProducts(workload.precision));
+  const auto peak =
+      device.MatrixPeak(model::OperandsOf(kernel, workload.precision));
   ENSURE(peak.has_value(), "a precision that the device does not have");
   return *peak;
 }

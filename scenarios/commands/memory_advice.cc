@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 #include "model/workload.h"
 
@@ -58,12 +59,10 @@ constexpr auto kChanges = std::to_array<Change>({
      [](Workload& w, int64_t) {
        if (w.trainable.lora_rank > 0) return false;
        w.trainable.lora_rank = 16;
-       model::LoraMatrices& lora = w.trainable.lora;
        if (w.architecture.latent()) {
-         lora.key_value_down = lora.output = true;
-       } else {
-         lora.query = lora.value = true;
+         w.trainable.lora.key_value_down = w.trainable.lora.output = true;
        }
+       model::NameUsualMatrices(w.trainable);
        return true;
      },
      " --set trainable.lora.matrices=[key_value_down,output]"},

@@ -8,6 +8,7 @@
 #include "hardware/models/time_at_peak.h"
 #include "model/error.h"
 #include "model/kernels.h"
+#include "model/muon.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -18,10 +19,14 @@ using model::Kernel;
 using model::Seconds;
 using model::Workload;
 
-// In eight bits the layers' products alone are at that precision's peak.
-void RequirePeaks(const Device& device, model::Precision precision) {
+// In eight bits the layers' products alone are at that precision's peak, those
+// of Muon at that of bf16.
+void RequirePeaks(const Device& device, const Workload& workload) {
+  const model::Precision step = workload.precision;
   for (const model::Precision one :
-       {precision, model::OutsideBlockProducts(precision)}) {
+       {step,
+        model::OutsideBlockProducts(step),
+        model::MuonNarrows(workload) ? model::Precision::kBf16 : step}) {
     if (device.MatrixPeak(one)) continue;
     throw model::InputError(fmt::format(
         "precision: {} has no peak in {}", device.name, model::ToText(one)));
@@ -41,7 +46,7 @@ Seconds<> RooflineTimeOf(const Device& device,
 }  // namespace
 
 Baselines BaselinesOf(const Device& device, const Workload& workload) {
-  RequirePeaks(device, workload.precision);
+  RequirePeaks(device, workload);
   const model::KernelList list = model::ExpandKernels(workload);
   Baselines baselines;
   for (const model::Segment& segment : list.segments) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "model/error.h"
 #include "model/kernels.h"
@@ -10,6 +11,7 @@
 #include "model/muon.h"
 #include "model/optimizer_kernels.h"
 #include "model/presets.h"
+#include "model/product_kernel.h"
 #include "model/validate.h"
 
 namespace trainfare::model {
@@ -163,6 +165,48 @@ TEST_CASE("Adafactor over ranks that share the state, by hand") {
   CHECK(StateBytes(w) == 4.0 * 3'152'384);
 }
 
+// torch.optim.Muon: the momentum is as wide as the parameters, X in bf16
+// whatever they are. m lerp g reads 2 and writes 1 number of 4 bytes, u = g
+// lerp m the same, X = u reads 4 bytes and writes 2; |X| reads 2; X /= |X| reads
+// and writes 2; p *= 1 - lr wd reads and writes 4, p -= lr X reads 4 and 2 and
+// writes 4: 20 + 10, 4 + 2 and 10 + 8 bytes an element.
+TEST_CASE("Muon of weights in fp32, by hand") {
+  Workload w = Llama8b(OptimizerKind::kMuon);
+  const auto kernels = [&] {
+    std::vector<Kernel> own;
+    AppendMuonKernels(w, MuonPartsOf(w), own);
+    return own;
+  };
+  // Under autocast parameters are in fp32, too: the same update.
+  const std::vector<Kernel> autocast = kernels();
+  w.precision = Precision::kFp32;
+  CHECK_NOTHROW(Validate(w));
+  CHECK(StateBytes(w) == 4.0 * (kMatrixElements + 2.0 * kOtherElements));
+  const std::vector<Kernel> wide = kernels();
+  REQUIRE(wide.size() == autocast.size());
+  int64_t bytes = 0;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    CHECK(wide[i].bytes() == autocast[i].bytes());
+    CHECK(wide[i].launches == autocast[i].launches);
+    CHECK_FALSE(autocast[i].in_bf16);
+    CHECK(wide[i].in_bf16 == (wide[i].kind == KernelKind::kGemm));
+    if (wide[i].in_bf16) continue;
+    bytes += wide[i].launches * wide[i].bytes();
+  }
+  // Bytes of a launch are whole.
+  CHECK(static_cast<double>(bytes) ==
+        doctest::Approx((30.0 + 6.0 + 18.0) * kMatrixElements).epsilon(1e-6));
+  // Its products are bf16's, the others the step's.
+  CHECK(OperandsOf(wide[2], Precision::kFp32) == Precision::kBf16);
+  CHECK(OperandsOf(Kernel(), Precision::kFp32) == Precision::kFp32);
+  CHECK(OperandsOf(Kernel(), Precision::kFp8) == Precision::kBf16);
+  // Weights in bf16 without masters have their momentum in it.
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kNone;
+  CHECK(StateBytes(w) == 2.0 * (kMatrixElements + 2.0 * kOtherElements));
+}
+
 TEST_CASE("what Muon and Adafactor do not go with is refused") {
   const auto message = [](const Workload& of) -> std::string {
     try {
@@ -173,10 +217,10 @@ TEST_CASE("what Muon and Adafactor do not go with is refused") {
     return "";
   };
   Workload w = Llama8b(OptimizerKind::kMuon);
-  w.precision = Precision::kFp32;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.optimizer.state_bits = 16;
   CHECK(message(w) ==
-        "precision: expected bf16, fp16 or fp8 beside optimizer muon, got "
-        "fp32");
+        "optimizer.state_bits: expected 0 beside optimizer muon, got 16");
   w = Llama8b(OptimizerKind::kAdafactor);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   CHECK(message(w) ==

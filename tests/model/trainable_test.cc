@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/activations.h"
 #include "model/architecture.h"
@@ -230,6 +231,20 @@ TEST_CASE("adapters of latent attention") {
   CHECK_NOTHROW(Validate(w));
   CHECK(AdapterParameters(w) ==
         27 * 8 * ((2048 + 16 * 192) + (512 + 16 * (128 + 128))));
+}
+
+TEST_CASE("adapters that no matrix is named for stand beside query and value") {
+  Trainable none;
+  NameUsualMatrices(none);
+  CHECK(none == Trainable{});
+  Trainable adapters;
+  adapters.lora_rank = 4;
+  NameUsualMatrices(adapters);
+  CHECK(ToWords(adapters.lora) == std::vector<std::string>{"query", "value"});
+  adapters.lora = {};
+  adapters.lora.output = true;
+  NameUsualMatrices(adapters);
+  CHECK(ToWords(adapters.lora) == std::vector<std::string>{"output"});
 }
 
 TEST_CASE("adapters stand beside what an attention has") {

@@ -3,7 +3,7 @@
     gradients_test.py TRAINER
 
 Same weights, same token ids, no dropout, fp32, and decoders like Llama's in fp64
-too. Weights are drawn at random and saved by Transformers; the trainer loads its
+too, whole and with adapters alone (LoRA), which are written out here. Weights are drawn at random and saved by Transformers; the trainer loads its
 folder. The difference allowed is relative to the largest element of each tensor:
 both sides round sums of thousands of products in another order.
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 TOLERANCE = 2e-5  # of the largest element; fp32 epsilon is 1.2e-7
 WIDE_TOLERANCE = 1e-12  # of fp64, whose epsilon is 2.2e-16
@@ -137,6 +137,51 @@ LLAMAS = [
      dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
           head_dim=16, norm_topk_prob=True), 6, 24, 5),
 ]
+
+# Beside which matrices of a kind adapters stand: what the trainer is told,
+# nothing where it shall know, and what Transformers calls them.
+ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj",
+             "output": "o_proj"}
+GATED = {"feed_forward_gate": "gate_proj", "feed_forward_in": "up_proj",
+         "feed_forward_out": "down_proj"}
+NUMBERED = {"feed_forward_gate": "w1", "feed_forward_in": "w3",
+            "feed_forward_out": "w2"}
+RANK, ALPHA = 3, 6
+# name, as in LLAMAS; which matrices are named, and which have adapters
+ADAPTED = [
+    ("Llama", {}, ("q_proj", "v_proj")),
+    ("Llama", {**ATTENTION, **GATED}, None),
+    ("Llama, tied, biases", {**ATTENTION, **GATED}, None),
+    ("Mixtral", {"query": "q_proj", "value": "v_proj"}, None),
+    ("Mixtral", {**ATTENTION, **NUMBERED}, None),
+    ("Qwen2 with experts", {**ATTENTION, **GATED}, None),
+]
+
+
+class Adapted(torch.nn.Module):
+    """y = x W^T + b + alpha / rank (x A^T) B^T of a frozen linear layer."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias
+        outputs, inputs = linear.weight.shape
+        self.lora_A = torch.nn.Linear(inputs, RANK, bias=False)
+        self.lora_B = torch.nn.Linear(RANK, outputs, bias=False)
+        self.to(linear.weight.dtype)
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight, self.bias) + (
+            ALPHA / RANK * self.lora_B(self.lora_A(x)))
+
+
+def adapt(model, matrices):
+    """Adapters beside these matrices of all blocks train, nothing else does."""
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if name in matrices and isinstance(child, torch.nn.Linear):
+                setattr(module, name, Adapted(child))
 
 
 class Widened:
@@ -257,10 +302,39 @@ def move(model):
                 parameter.add_(0.05 * torch.randn_like(parameter))
 
 
-def check(trainer, folder, name, model, shape, flags=(), wide=False):
+def check_adapters(trainer, case, matrices, usual):
+    """What differs of a model with adapters in fp64, a line each."""
+    name, kind, changes, *shape = next(c for c in LLAMAS if c[0] == case)
+    flags = ["--fp64", "--lora-rank", str(RANK)]
+    if matrices:
+        flags += ["--lora-matrices", ",".join(matrices)]
+    name += f", adapters of {len(matrices) or 'no'} named matrices"
+    failures = []
+    for again in ([], ["--gradient-checkpointing"]):
+        with tempfile.TemporaryDirectory() as folder, wide_islands(kind):
+            model = llama(kind, **changes).double()
+            move(model)
+            model.save_pretrained(folder)
+            adapt(model, usual or matrices.values())
+            move(model)
+            # The trainer has their names, beside those of the model.
+            saved = Path(folder, "model.safetensors")
+            save_file({**load_file(saved),
+                       **{key: value for key, value in
+                          model.state_dict().items() if ".lora_" in key}},
+                      saved, {"format": "pt"})
+            failures += check(trainer, folder, name + ", again" * bool(again),
+                              model, shape, [*flags, *again], wide=True,
+                              save=False)
+    return failures
+
+
+def check(trainer, folder, name, model, shape, flags=(), wide=False,
+          save=True):
     """What differs, a line each."""
     batch, length, shortest = shape
-    model.save_pretrained(folder)
+    if save:
+        model.save_pretrained(folder)
     examples = draw_examples(model, batch, length, shortest)
     data = Path(folder, "data.jsonl")
     data.write_text("".join(json.dumps(e) + "\n" for e in examples))
@@ -298,6 +372,8 @@ def main():
             move(model)
             failures += check(trainer, folder, f"{name}, fp64", model, shape,
                               ["--fp64"], wide=True)
+    for case in ADAPTED:
+        failures += check_adapters(trainer, *case)
     print("\n".join(failures))
     return 1 if failures else 0
 

@@ -35,13 +35,11 @@ std::string Likeness(const Operation& operation) {
   return key;
 }
 
-// The kernels of the operation that begins with the first of `kernels`; those
-// of one launch are timed as one launch.
+// The kernels of the operation that begins with the first of `kernels`.
 std::vector<Kernel> KernelsOf(const OperationRow& row,
                               std::span<const Kernel> kernels) {
   if (row.count == nullptr) {
     std::vector<Kernel> own = {kernels.front()};
-    own.back().launches = 1;
     if (row.following != model::KernelName()) {
       ENSURE(kernels.size() > 1 && kernels[1].name == row.following,
              "the kernels of one operation follow each other");
@@ -56,6 +54,20 @@ std::vector<Kernel> KernelsOf(const OperationRow& row,
            "the kernels of one operation follow each other");
   }
   return {kernels.begin(), kernels.begin() + static_cast<ptrdiff_t>(count)};
+}
+
+// How often an operation of these kernels runs: as often as each of them is
+// launched. Those of unequal launches are sums over experts, which the trainer
+// has at once.
+int64_t TakeRuns(std::vector<Kernel>& kernels) {
+  const int64_t launches = kernels.front().launches;
+  const bool alike =
+      std::all_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) {
+        return kernel.launches == launches;
+      });
+  if (!alike) return 1;
+  for (Kernel& kernel : kernels) kernel.launches = 1;
+  return launches;
 }
 
 class OperationList {
@@ -117,10 +129,10 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
       Operation operation;
       operation.name = row->operation;
       operation.phase = segment.phase;
-      operation.per_step = segment.repeat * workload.accumulation *
-                           (row->count == nullptr ? kernel.launches : 1);
       operation.kernels = KernelsOf(*row, all.subspan(i));
       i += operation.kernels.size();
+      operation.per_step =
+          segment.repeat * workload.accumulation * TakeRuns(operation.kernels);
       operation.kind = operation.kernels.back().kind;
       operations.Add(std::move(operation));
     }

@@ -16,7 +16,8 @@ namespace trainfare::trainer {
 
 // The operations of a step of an eager stack, alike ones counted together, in
 // the order in which they come first. Those that have no program of their own
-// here (a loss of a few numbers) are left out and named in `left_out`. A fused
+// here (of experts and decoders' norms under autocast, which has casts among
+// them) are left out and named in `left_out`. A fused
 // optimizer visits its tensors by `access`.
 std::vector<Operation> OperationsOf(
     const model::Workload& workload,

@@ -13,6 +13,11 @@ using model::Kernel;
 using model::KernelKind;
 using Row = OperationRow;
 
+// A product without a bias.
+constexpr Row Bare(model::KernelName kernel) {
+  return {kernel, "", "linear without bias", &programs::LinearWithoutBias};
+}
+
 bool ReadsNarrow(const Kernel& kernel) {
   return kernel.bytes_read < 4 * kernel.work_items;
 }
@@ -35,6 +40,30 @@ size_t RmsNormGradientKernels(std::span<const Kernel> kernels) {
 size_t RotaryKernels(std::span<const Kernel>) { return 2 * 5; }
 size_t RotaryGradientKernels(std::span<const Kernel>) { return 2 * 9; }
 
+size_t NamesInRow(std::span<const Kernel> kernels,
+                  model::KernelName following) {
+  const model::KernelName first = kernels.front().name;
+  return static_cast<size_t>(std::find_if(kernels.begin(),
+                                          kernels.end(),
+                                          [&](const Kernel& kernel) {
+                                            return kernel.name != first &&
+                                                   kernel.name != following;
+                                          }) -
+                             kernels.begin());
+}
+size_t KernelsOfOneName(std::span<const Kernel> kernels) {
+  return NamesInRow(kernels, kernels.front().name);
+}
+// Experts are many kernels each, of which the trainer's are sums.
+constexpr model::KernelName kPermute = "permute tokens";
+constexpr model::KernelName kRoutingGradient = "routing gradient";
+size_t RoutingKernels(std::span<const Kernel> kernels) {
+  return NamesInRow(kernels, kPermute);
+}
+size_t RoutingGradientKernels(std::span<const Kernel> kernels) {
+  return NamesInRow(kernels, kRoutingGradient);
+}
+
 constexpr std::array kRows = {
     Row{"input gradient",
         "",
@@ -44,6 +73,85 @@ constexpr std::array kRows = {
         "",
         "linear weight gradient",
         &programs::WeightGradient},
+    Row{"expert input gradient",
+        "",
+        "linear input gradient",
+        &programs::InputGradient},
+    Row{"expert weight gradient",
+        "",
+        "linear weight gradient",
+        &programs::WeightGradient},
+    Row{"adapter inner gradient",
+        "",
+        "linear input gradient",
+        &programs::InputGradient},
+    Row{"adapter input gradient",
+        "",
+        "linear input gradient",
+        &programs::InputGradient},
+    Row{"adapter up gradient",
+        "",
+        "linear weight gradient",
+        &programs::WeightGradient},
+    Row{"adapter down gradient",
+        "",
+        "linear weight gradient",
+        &programs::WeightGradient},
+    Bare("adapter down"),
+    Bare("adapter up"),
+    Bare("expert gate"),
+    Bare("expert in"),
+    Bare("expert out"),
+    Bare("router"),
+    Bare("shared expert gate"),
+    Row{"routing", kPermute, "routing", &programs::Route, &RoutingKernels},
+    Row{"permute gradient",
+        kRoutingGradient,
+        "routing gradient",
+        &programs::RouteGradient,
+        &RoutingGradientKernels},
+    Row{"unpermute tokens",
+        "",
+        "sum of experts",
+        &programs::Combine,
+        &KernelsOfOneName},
+    Row{"unpermute gradient",
+        kRoutingGradient,
+        "sum of experts gradient",
+        &programs::CombineGradient,
+        &RoutingGradientKernels},
+    Row{"scale shared expert", "", "shared expert", &programs::SharedExpert},
+    Row{"shared expert gradient",
+        "",
+        "shared expert gradient",
+        &programs::SharedExpertGradient},
+    Row{"adapter add", "", "adapter add", &programs::AdapterAdd},
+    Row{"adapter gradient add", "", "add", &programs::Add},
+    Row{"loss", "", "log-softmax", &programs::LogSoftmax},
+    Row{"loss gradient",
+        "",
+        "log-softmax gradient",
+        &programs::LogSoftmaxGradient},
+    Row{"negative log-likelihood",
+        "",
+        "negative log-likelihood",
+        &programs::NegativeLogLikelihood},
+    Row{"zero target gradient",
+        "scatter target gradient",
+        "negative log-likelihood gradient",
+        &programs::NegativeLogLikelihoodGradient},
+    Row{"first tokens", "", "first tokens", &programs::FirstTokens},
+    Row{"scatter first tokens",
+        "",
+        "first tokens gradient",
+        &programs::FirstTokensGradient},
+    Row{"tanh", "", "tanh", &programs::Tanh},
+    Row{"tanh gradient", "", "tanh gradient", &programs::TanhGradient},
+    Row{"activation", "", "head activation", &programs::HeadActivation},
+    Row{"activation gradient",
+        "",
+        "head activation gradient",
+        &programs::HeadActivationGradient},
     Row{"attention scores",
         "",
         "attention scores",
@@ -73,8 +181,18 @@ constexpr std::array kRows = {
         "",
         "flash attention gradient",
         &programs::FlashAttentionGradient},
-    Row{"gelu", "", "gelu", &programs::Gelu},
-    Row{"gelu gradient", "", "gelu gradient", &programs::GeluGradient},
+    Row{"gelu", "", "gelu", &programs::ActivationForward},
+    Row{"gelu gradient", "", "gelu gradient", &programs::ActivationGradient},
+    Row{"gelu operation",
+        "",
+        "gelu by operations",
+        &programs::WrittenOutGelu,
+        &KernelsOfOneName},
+    Row{"gelu operation gradient",
+        "",
+        "gelu by operations gradient",
+        &programs::WrittenOutGeluGradient,
+        &KernelsOfOneName},
     Row{"dropout", "", "dropout", &programs::DropoutForward},
     Row{"dropout gradient", "", "dropout gradient", &programs::DropoutGradient},
     Row{"embedding add", "", "add", &programs::Add},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "trainer/command_line/adapter_options.h"
 #include "trainer/command_line/commands.h"
 #include "trainer/command_line/device_options.h"
 #include "trainer/data/wordpiece.h"
@@ -25,6 +26,7 @@ void AddReferenceCommands(CLI::App& app, DeviceOptions& device) {
   gradients->add_flag("--fp64", options->wide);
   gradients->add_flag("--gradient-checkpointing",
                       options->gradient_checkpointing);
+  AddAdapters(gradients, options->trainable);
   device.AddOptions(gradients);
   gradients->callback(
       [options, &device] { WriteGradients(*options, device.Open()); });

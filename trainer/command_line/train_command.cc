@@ -4,9 +4,9 @@
 #include <string>
 
 #include "model/limits.h"
-#include "model/trainable.h"
 #include "model/words.h"
 #include "model/workload.h"
+#include "trainer/command_line/adapter_options.h"
 #include "trainer/command_line/commands.h"
 #include "trainer/command_line/device_options.h"
 #include "trainer/command_line/launched_ranks.h"
@@ -163,23 +163,7 @@ void AddTrainable(CLI::App* train, TrainOptions& options) {
                        "weights; 0: all train")
           ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
           ->capture_default_str();
-  auto* rank =
-      train
-          ->add_option("--lora-rank",
-                       options.workload.trainable.lora_rank,
-                       "Train adapters of this rank alone (LoRA); 0: none")
-          ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
-          ->excludes(frozen)
-          ->capture_default_str();
-  AddWords(
-      train,
-      "--lora-matrices",
-      [&options](const std::string& name) {
-        model::AddLoraMatrix(name, options.workload.trainable.lora);
-      },
-      "That adapters stand beside: query, key, value, output, "
-      "feed_forward_gate, feed_forward_in, feed_forward_out")
-      ->needs(rank);
+  AddAdapters(train, options.workload.trainable)->excludes(frozen);
   AddWord(train,
           "--shard",
           options.workload.parallel.shard,

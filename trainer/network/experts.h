@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "trainer/runtime/aten.h"
 
@@ -16,6 +17,28 @@ struct RouterOptions {
   // over all experts gave them.
   bool normalised = true;
 };
+
+// The pairs of a token and an expert that it goes to, those of one expert side
+// by side.
+struct RoutedTokens {
+  std::vector<at::Tensor> rows;  // of each expert, (n, H)
+  at::Tensor weights;            // of a token's experts, (N, k)
+  at::Tensor order;              // each pair's place in `weights`, (N k)
+  at::Tensor token;              // that it is of, (N k)
+};
+RoutedTokens RouteTokens(const at::Tensor& tokens,
+                         const at::Tensor& scores,
+                         const RouterOptions& options);
+// The results of all experts, weighted and added up for each of the tokens.
+at::Tensor CombineExperts(const RoutedTokens& routed,
+                          const std::vector<at::Tensor>& results,
+                          const at::Tensor& tokens);
+
+// `sum` and what a shared expert adds, times the sigmoid of its gate (N, 1)
+// where that is defined.
+at::Tensor AddSharedExpert(const at::Tensor& sum,
+                           const at::Tensor& shared,
+                           const at::Tensor& gate);
 
 // What one expert makes of the rows (n, H) that were sent to it, n >= 0.
 using Expert =

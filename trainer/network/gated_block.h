@@ -18,7 +18,7 @@ at::Tensor RmsNorm(const at::Tensor& input,
 // GELU's approximation by tanh as GPT-2 has it: each operation by itself.
 at::Tensor GeluByOperations(const at::Tensor& input);
 
-// The gate of a feed-forward that has one.
+// The function within a feed-forward, of its gate where it has one.
 at::Tensor GateOf(model::Activation activation, const at::Tensor& input);
 
 // (B, keys, T, D) as often side by side as there are queries to a key.

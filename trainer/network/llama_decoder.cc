@@ -72,17 +72,7 @@ void CheckBlock(const Architecture& a) {
   }
 }
 
-void CheckOptions(const Architecture& architecture,
-                  const TransformerOptions& options,
-                  at::Device device) {
-  const model::LoraMatrices& lora = options.trainable.lora;
-  if (options.trainable.lora_rank > 0 && architecture.experts > 0 &&
-      (lora.feed_forward_gate || lora.feed_forward_in ||
-       lora.feed_forward_out)) {
-    throw model::InputError(
-        "trainable.lora.matrices: this trainer has no adapters beside experts; "
-        "take query, key, value, output");
-  }
+void CheckOptions(const TransformerOptions& options, at::Device device) {
   if (options.fusion == model::Fusion::kFused && !device.is_cpu()) {
     throw model::InputError(
         "stack: decoders like Llama's have eager alone on a GPU, got fused");
@@ -108,7 +98,7 @@ LlamaDecoder::LlamaDecoder(const Architecture& architecture,
                            uint64_t seed)
     : Transformer(architecture, options, device) {
   CheckBlock(architecture);
-  CheckOptions(architecture, options, device);
+  CheckOptions(options, device);
   const model::Trainable& trainable = options.trainable;
   const bool adapters = trainable.lora_rank > 0;
   const int64_t hidden = architecture.hidden;
@@ -150,7 +140,7 @@ LlamaDecoder::Layer LlamaDecoder::AddLayer(int64_t index) {
   if (a.experts > 0 && index >= a.dense_layers) {
     AddExperts(at, layer);
   } else {
-    layer.dense = AddFeedForward(at + "mlp.", a.intermediate, true);
+    layer.dense = AddFeedForward(at + "mlp.", a.intermediate);
   }
   layer.attention_norm = AddRmsNorm(at + "input_layernorm", a.hidden);
   layer.feed_forward_norm =
@@ -161,15 +151,16 @@ LlamaDecoder::Layer LlamaDecoder::AddLayer(int64_t index) {
 void LlamaDecoder::AddExperts(const std::string& at, Layer& layer) {
   const Architecture& a = architecture();
   const std::string block = at + options().expert_block + ".";
+  // Neither the router nor the gate of shared experts is adapted.
   layer.router =
       AddProjection(block + "gate", a.experts, a.hidden, false, false);
   for (int64_t e = 0; e < a.experts; ++e) {
     layer.experts.push_back(AddFeedForward(
-        fmt::format("{}experts.{}.", block, e), a.expert_intermediate, false));
+        fmt::format("{}experts.{}.", block, e), a.expert_intermediate));
   }
   if (a.shared_intermediate == 0) return;
   layer.shared =
-      AddFeedForward(block + "shared_expert.", a.shared_intermediate, false);
+      AddFeedForward(block + "shared_expert.", a.shared_intermediate);
   if (a.shared_expert_gate) {
     layer.shared_gate =
         AddProjection(block + "shared_expert_gate", 1, a.hidden, false, false);
@@ -177,7 +168,7 @@ void LlamaDecoder::AddExperts(const std::string& at, Layer& layer) {
 }
 
 LlamaDecoder::GatedFeedForward LlamaDecoder::AddFeedForward(
-    const std::string& at, int64_t width, bool adapts) {
+    const std::string& at, int64_t width) {
   const Architecture& a = architecture();
   const model::LoraMatrices& lora = options().trainable.lora;
   // Mixtral numbers an expert's matrices and has the inner ones' product last.
@@ -188,11 +179,8 @@ LlamaDecoder::GatedFeedForward LlamaDecoder::AddFeedForward(
                        int64_t out,
                        int64_t in,
                        bool adapted) {
-    return AddProjection(at + (numbered ? number : name),
-                         out,
-                         in,
-                         a.feed_forward_bias,
-                         adapts && adapted);
+    return AddProjection(
+        at + (numbered ? number : name), out, in, a.feed_forward_bias, adapted);
   };
   GatedFeedForward part;
   part.gate = add("gate_proj", "w1", width, a.hidden, lora.feed_forward_gate);
@@ -293,11 +281,12 @@ at::Tensor LlamaDecoder::FeedForward(const Layer& layer,
         return FeedForward(layer.experts[static_cast<size_t>(expert)], rows);
       });
   if (layer.shared.in.weight.defined()) {
-    at::Tensor shared = FeedForward(layer.shared, tokens);
-    if (layer.shared_gate.weight.defined()) {
-      shared = at::sigmoid(Project(layer.shared_gate, tokens)) * shared;
-    }
-    sum = sum + shared;
+    const at::Tensor shared = FeedForward(layer.shared, tokens);
+    sum = AddSharedExpert(sum,
+                          shared,
+                          layer.shared_gate.weight.defined()
+                              ? Project(layer.shared_gate, tokens)
+                              : at::Tensor());
   }
   return sum.view(normed.sizes());
 }

@@ -52,9 +52,7 @@ class LlamaDecoder final : public Transformer {
 
   Layer AddLayer(int64_t index);
   void AddExperts(const std::string& at, Layer& layer);
-  GatedFeedForward AddFeedForward(const std::string& at,
-                                  int64_t width,
-                                  bool adapts);
+  GatedFeedForward AddFeedForward(const std::string& at, int64_t width);
   Dense AddProjection(
       const std::string& name, int64_t out, int64_t in, bool bias, bool adapts);
   Norm AddRmsNorm(const std::string& name, int64_t width);

@@ -373,7 +373,8 @@ std::vector<std::string> WeightFiles(const std::string& folder) {
   return files;
 }
 
-// An adapter is none of the model's own tensors.
+// An adapter is none of the model's own tensors: a folder has it where it was
+// trained.
 bool IsAdapter(const std::string& name) {
   return name.find(".lora_") != std::string::npos;
 }
@@ -390,12 +391,12 @@ std::string LoadWeights(const std::string& folder,
   const at::NoGradGuard no_grad;
   std::string missing;
   for (const Parameter& parameter : transformer.parameters()) {
-    if (IsAdapter(parameter.name)) continue;
     const TensorBytes* tensor = nullptr;
     for (const auto& file : files) {
       if (tensor == nullptr) tensor = Find(*file, parameter.name);
     }
     if (tensor == nullptr) {
+      if (IsAdapter(parameter.name)) continue;
       if (!IsHead(parameter.name)) {
         throw InputError(fmt::format(
             "{}: expected a tensor {}, got none", shown, parameter.name));

@@ -23,9 +23,9 @@ PretrainedConfig ReadConfig(const std::string& folder);
 
 // Copies model.safetensors of `folder`, or the files that
 // model.safetensors.index.json names, into the transformer. Every tensor of it
-// but its adapters must be there with the right shape; a task head may be
-// missing and then keeps its random start. Returns what was missing,
-// comma-separated.
+// must be there with the right shape, but for adapters, which then start
+// anew, and a task head, which then keeps its random start. Returns what was
+// missing but adapters, comma-separated.
 std::string LoadWeights(const std::string& folder,
                         const Transformer& transformer);
 

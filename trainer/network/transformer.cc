@@ -101,6 +101,21 @@ at::Tensor LanguageModelLoss(const at::Tensor& logits,
                                 kNoLabel);
 }
 
+model::Activation ActivationOf(const model::Architecture& architecture,
+                               const TransformerOptions& options) {
+  switch (options.activation) {
+    case Activation::kGelu:
+      return model::Activation::kGelu;
+    case Activation::kGeluTanh:
+      return architecture.activation == model::Activation::kGeluNew
+                 ? model::Activation::kGeluNew
+                 : model::Activation::kGeluTanh;
+    case Activation::kRelu:
+      return model::Activation::kRelu;
+  }
+  ENSURE(false, "unknown activation");
+}
+
 void RequireOwnStack(model::Fusion stack) {
   if (stack == model::Fusion::kEager || stack == model::Fusion::kFused) return;
   throw InputError(fmt::format(
@@ -221,17 +236,7 @@ at::Tensor Transformer::Normalise(const Norm& norm,
 }
 
 at::Tensor Transformer::Activate(const at::Tensor& input) const {
-  switch (options_.activation) {
-    case Activation::kGelu:
-      return at::gelu(input);
-    case Activation::kGeluTanh:
-      return architecture_.activation == model::Activation::kGeluNew
-                 ? GeluByOperations(input)
-                 : at::gelu(input, "tanh");
-    case Activation::kRelu:
-      return at::relu(input);
-  }
-  ENSURE(false, "unknown activation");
+  return GateOf(ActivationOf(architecture_, options_), input);
 }
 
 at::Tensor Transformer::SplitHeads(const at::Tensor& input, int64_t heads) {

@@ -95,6 +95,14 @@ at::Tensor ShiftRight(const at::Tensor& labels, int64_t start, int64_t padding);
 at::Tensor LanguageModelLoss(const at::Tensor& logits,
                              const at::Tensor& labels);
 
+// The scale of what an adapter adds: its alpha over its rank (Hu et al. 2021),
+// here 2.
+inline constexpr double kAdapterScale = 2.0;
+
+// The function of a plain block's feed-forward.
+model::Activation ActivationOf(const model::Architecture& architecture,
+                               const TransformerOptions& options);
+
 struct Parameter {
   std::string name;
   at::Tensor value;
@@ -163,9 +171,6 @@ class Transformer {
   // Initial deviation of weights: Devlin et al. 2019, Radford et al. 2019;
   // initializer_range of the published configurations.
   static constexpr double kDeviation = 0.02;
-  // The scale of what an adapter adds: its alpha over its rank (Hu et al.
-  // 2021), here 2.
-  static constexpr double kAdapterScale = 2.0;
 
   // Throws InputError for dimensions or attention that cannot be run.
   Transformer(const model::Architecture& architecture,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/trainable.h"
 #include "trainer/data/data.h"
 #include "trainer/data/wordpiece.h"
 #include "trainer/network/make_transformer.h"
@@ -22,6 +23,8 @@ void WriteGradients(const GradientOptions& options, at::Device device) {
   PretrainedConfig config = Configure(model, std::nullopt);
   if (options.wide) config.options.type = at::kDouble;
   config.options.recompute = options.gradient_checkpointing;
+  config.options.trainable = options.trainable;
+  model::NameUsualMatrices(config.options.trainable);
   const std::optional<WordPiece> tokenizer =
       OpenTokenizer("", model, config.architecture);
   const std::vector<Example> examples =
@@ -48,6 +51,7 @@ void WriteGradients(const GradientOptions& options, at::Device device) {
                                     {"loss", output.loss}};
   for (const Parameter& parameter : transformer.parameters()) {
     const at::Tensor& gradient = parameter.value.grad();
+    if (!gradient.defined() && !parameter.value.requires_grad()) continue;
     // An expert that no token was sent to has none.
     results.push_back(
         {parameter.name,

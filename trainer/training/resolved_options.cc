@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 #include "model/words.h"
 #include "trainer/network/transformer.h"
@@ -20,6 +21,7 @@ using model::InputError;
 }  // namespace
 
 TrainOptions Resolved(TrainOptions options) {
+  model::NameUsualMatrices(options.workload.trainable);
   if (options.workload.parallel.shard != model::Shard::kNone) {
     const std::string asked =
         fmt::format("--shard {}: expected ",

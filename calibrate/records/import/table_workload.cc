@@ -127,11 +127,6 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     implementation = lists ? OptimizerImplementation::kMultiTensor
                            : OptimizerImplementation::kForLoop;
   }
-  if (workload.optimizer.kind == OptimizerKind::kMuon &&
-      model::BytesPerElement(workload.precision) > 2) {
-    throw Unused{fmt::format("not predicted: muon in {}",
-                             model::ToText(workload.precision))};
-  }
   // There is no kernel for all of it.
   if (workload.optimizer.kind == OptimizerKind::kAdafactor &&
       implementation == OptimizerImplementation::kFused) {

@@ -30,6 +30,7 @@
 #include "model/kernel_time.h"
 #include "model/kernels.h"
 #include "model/launch_queue.h"
+#include "model/muon.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -110,8 +111,8 @@ inline GpuRates RatesOf(const Device& device,
   return rates;
 }
 
-// The rates of a workload's kernels: products of 8 bits have their own, and
-// attention in one kernel in tf32: LibTorch's flash attention takes 16 bits
+// The rates of a workload's kernels: products of 8 bits have their own, those of
+// an update in bf16 beside a wider step, and attention in one kernel in tf32: LibTorch's flash attention takes 16 bits
 // alone, and what takes its place in fp32 and tf32 alike multiplies on the lanes
 // (its memory-efficient attention; measured: docs/results/h200.md).
 class GpuKernelRates {
@@ -123,7 +124,12 @@ class GpuKernelRates {
         // Libraries of 8 bits refuse rows that are not aligned.
         eight_bits_(workload.precision == model::Precision::kFp8
                         ? RatesOf(device, workload.precision, true)
-                        : others_) {
+                        : others_),
+        update_(model::MuonNarrows(workload)
+                    ? RatesOf(device,
+                              model::Precision::kBf16,
+                              model::RulesOf(workload).pads_products)
+                    : others_) {
     const bool of_libtorch = model::RulesOf(workload).synchronous_attention;
     if (device.generation && of_libtorch) {
       others_.attention = device.generation->synchronous;
@@ -136,25 +142,29 @@ class GpuKernelRates {
                      ? RatesOf(device, model::Precision::kFp32, true)
                      : others_;
   }
-  // Of one thing for each of the three, that which a kernel goes by.
+  // Of one thing for each of the four, that which a kernel goes by.
   template <class Each>
   static Each& Among(const model::Kernel& kernel,
                      Each& others,
                      Each& eight_bits,
+                     Each& update,
                      Each& attention) {
     if (kernel.eight_bits) return eight_bits;
+    if (kernel.in_bf16) return update;
     return kernel.kind == model::KernelKind::kAttention ? attention : others;
   }
   const GpuRates& Of(const model::Kernel& kernel) const {
-    return Among(kernel, others_, eight_bits_, attention_);
+    return Among(kernel, others_, eight_bits_, update_, attention_);
   }
   const GpuRates& others() const { return others_; }
   const GpuRates& eight_bits() const { return eight_bits_; }
+  const GpuRates& update() const { return update_; }
   const GpuRates& attention() const { return attention_; }
 
  private:
   GpuRates others_;
   GpuRates eight_bits_;
+  GpuRates update_;
   GpuRates attention_;
 };
 
@@ -464,9 +474,10 @@ StepTime<T> GpuStepSlowed(const Device& device,
   const GpuTerms<T> terms(device, p);
   GpuProducts<T> others(rates.others(), terms, p);
   GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
+  GpuProducts<T> update(rates.update(), terms, p);
   GpuProducts<T> attention(rates.attention(), terms, p);
   const auto products_of = [&](const model::Kernel& kernel) -> auto& {
-    return GpuKernelRates::Among(kernel, others, eight_bits, attention);
+    return GpuKernelRates::Among(kernel, others, eight_bits, update, attention);
   };
   const model::StackRules& stack = model::RulesOf(workload);
   const model::Seconds<T> launch(LaunchTime<T>(stack.launches, p));
@@ -529,6 +540,7 @@ inline ParameterSet GpuParametersOfStep(const Device& device,
   const GpuKernelRates rates(device, workload);
   set.set(rates.others().efficiency);
   set.set(rates.eight_bits().efficiency);
+  set.set(rates.update().efficiency);
   set.set(rates.attention().efficiency);
   const model::StackRules& stack = model::RulesOf(workload);
   set.set(kGpuLibraryLaunchShare,

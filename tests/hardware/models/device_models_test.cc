@@ -287,6 +287,33 @@ TEST_CASE("fp8 is faster than 16 bits, by less than its peak") {
   }
 }
 
+TEST_CASE("Muon's products are in bf16 beside a step in fp32") {
+  model::Workload w = BertBase(4, 64);
+  w.optimizer.kind = model::OptimizerKind::kMuon;
+  for (const DeviceKind kind :
+       {DeviceKind::kGpu, DeviceKind::kCpu, DeviceKind::kSystolic}) {
+    const Device device = RoundDevice(kind);
+    const auto update = [&](model::Precision precision) {
+      w.precision = precision;
+      return StepOf(device, w, Priors(kind)).optimizer.matrix;
+    };
+    // Parameters are in fp32 under autocast, too.
+    const double wide = model::ToSeconds(update(model::Precision::kFp32));
+    CHECK(wide > 0);
+    CHECK(wide ==
+          doctest::Approx(model::ToSeconds(update(model::Precision::kBf16)))
+              .epsilon(1e-9)
+              .scale(0));
+  }
+  Device without = RoundDevice(DeviceKind::kGpu);
+  without.peak.bf16 = std::nullopt;
+  w.precision = model::Precision::kFp32;
+  CHECK_THROWS_WITH_AS(RequireSupported(without, w),
+                       "optimizer: expected another than muon on round, which "
+                       "has no bf16 for its products, got muon",
+                       model::InputError);
+}
+
 TEST_CASE("a precision that the device lacks is refused") {
   Device device = RoundDevice(DeviceKind::kGpu);
   device.peak.bf16 = std::nullopt;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,12 +12,11 @@
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/predictor.h"
 #include "model/error.h"
+#include "scenarios/report/json.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 PredictOptions On(std::string_view device) {
   PredictOptions options;

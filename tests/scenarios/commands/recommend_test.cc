@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -18,12 +17,11 @@
 #include "scenarios/commands/batch_cuts.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/predict.h"
+#include "scenarios/report/json.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 RecommendOptions For(std::string_view scenario) {
   RecommendOptions options;

@@ -4,21 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/records/import/observations.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "scenarios/report/json.h"
 #include "scenarios/report/limits.h"
 #include "scenarios/validation/error_summary.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kHeader =
     "source,source_file,system_name,device,n_devices,nodes,model,hidden,layers,"

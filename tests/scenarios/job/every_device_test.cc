@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,12 @@
 #include "model/error.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"
+#include "scenarios/report/json.h"
 #include "tests/hardware/temporary_folder.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 struct Preset {
   std::string model;

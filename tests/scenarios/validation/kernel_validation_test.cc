@@ -2,18 +2,15 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "calibrate/fit/predictor.h"
 #include "model/error.h"
 #include "scenarios/commands/validate.h"
+#include "scenarios/report/json.h"
 #include "scenarios/report/limits.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int64_t kBatch = 16;
 constexpr int64_t kLength = 128;

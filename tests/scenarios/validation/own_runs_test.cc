@@ -3,18 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "calibrate/records/statistics.h"
 #include "scenarios/commands/validate.h"
+#include "scenarios/report/json.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 Json ValidatedTransformers() {
   ValidateOptions options;

@@ -102,7 +102,13 @@ DOCTEST_TEST_CASE("adapters and frozen blocks train what the model counts") {
   model::Workload frozen;
   frozen.architecture = SmallLlama();
   frozen.trainable.frozen_layers = 2;
-  for (const model::Workload& one : {w, frozen}) {
+  // Each expert and the shared one have adapters of their own.
+  model::Workload experts = w;
+  experts.architecture = SmallWithExperts();
+  experts.architecture.shared_intermediate = 40;
+  experts.architecture.shared_expert_gate = true;
+  experts.trainable.lora = model::LoraMatricesOf(experts.architecture);
+  for (const model::Workload& one : {w, frozen, experts}) {
     TransformerOptions options = DefaultOptions(one.architecture);
     options.trainable = one.trainable;
     const LlamaDecoder decoder(one.architecture, options, at::kCPU, 1);
@@ -208,7 +214,6 @@ DOCTEST_TEST_CASE("in bf16 blocks are computed again in bf16") {
 DOCTEST_TEST_CASE("a small model learns a batch by heart") {
   for (const bool adapters : {false, true}) {
     for (const model::Architecture& a : {SmallLlama(), SmallWithExperts()}) {
-      if (adapters && a.experts > 0) continue;  // none beside experts
       DOCTEST_INFO(a.name << ", adapters " << adapters);
       TransformerOptions options = DefaultOptions(a);
       if (adapters) {
@@ -346,9 +351,6 @@ DOCTEST_TEST_CASE("what this trainer has not is named") {
   DOCTEST_CHECK(message(SmallLlama(), options).find("trainable.base_bits:") ==
                 0);
   options.trainable.base_bits = 0;
-  options.trainable.lora.feed_forward_in = true;
-  DOCTEST_CHECK(message(SmallWithExperts(), options).find("beside experts") !=
-                std::string::npos);
   const model::Architecture& bert = model::FindArchitecture("bert-tiny");
   DOCTEST_CHECK(message(bert, options).find("adapters") != std::string::npos);
 }
@@ -373,9 +375,13 @@ DOCTEST_TEST_CASE("requests of such models are measured") {
   model::Workload adapted = plain;
   adapted.trainable.lora_rank = 2;
   adapted.trainable.lora.query = true;
+  model::Workload routed = adapted;
+  routed.architecture = SmallWithExperts();
+  routed.trainable.lora.feed_forward_in = true;
   model::Workload one_again = again;
   one_again.checkpointed_blocks = 1;
-  for (const model::Workload& asked : {plain, again, one_again, adapted}) {
+  for (const model::Workload& asked :
+       {plain, again, one_again, adapted, routed}) {
     const std::string request = RequestOf(asked);
     DOCTEST_INFO(request);
     const auto record = measurer.Run(ParseMeasureRequest(request));

@@ -1,18 +1,44 @@
 #include "trainer/bench/programs/programs.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/gated_block.h"
+#include "trainer/network/make_transformer.h"
 
 namespace trainfare::trainer::programs {
+namespace {
 
-Program Gelu(const Setting& s) {
-  return [input = s.Narrow({s.kernel().work_items})](int64_t) {
-    return at::gelu(input);
+model::Activation PlainActivation(const Setting& s) {
+  const model::Architecture& a = s.architecture();
+  return ActivationOf(a, DefaultOptions(a));
+}
+
+}  // namespace
+
+// Of a plain block; gated ones have Gate().
+Program ActivationForward(const Setting& s) {
+  return [input = s.Narrow({s.kernel().work_items}),
+          activation = PlainActivation(s)](int64_t) {
+    return GateOf(activation, input);
   };
 }
-Program GeluGradient(const Setting& s) {
+Program ActivationGradient(const Setting& s) {
   const int64_t elements = s.kernel().work_items;
-  return [input = s.Narrow({elements}), gradient = s.Narrow({elements})](
-             int64_t) { return at::gelu_backward(gradient, input); };
+  const at::Tensor input = s.Narrow({elements});
+  if (PlainActivation(s) != model::Activation::kGelu) {
+    return Backward({input}, [&] { return GateOf(PlainActivation(s), input); });
+  }
+  return [input, gradient = s.Narrow({elements})](int64_t) {
+    return at::gelu_backward(gradient, input);
+  };
+}
+
+Program WrittenOutGelu(const Setting& s) {
+  return [input = s.Narrow({s.kernel().work_items})](int64_t) {
+    return GeluByOperations(input);
+  };
+}
+Program WrittenOutGeluGradient(const Setting& s) {
+  const at::Tensor input = s.Narrow({s.kernel().work_items});
+  return Backward({input}, [&] { return GeluByOperations(input); });
 }
 
 Program DropoutForward(const Setting& s) {
@@ -58,6 +84,12 @@ Program Add(const Setting& s) {
       k.bytes_read < 8 * k.work_items ? s.narrow : at::kFloat;
   return [a = s.Random({k.work_items}, wide),
           b = s.Random({k.work_items}, other)](int64_t) { return a + b; };
+}
+// What an adapter makes, scaled, and what its matrix makes.
+Program AdapterAdd(const Setting& s) {
+  const int64_t elements = s.kernel().work_items;
+  return [product = s.Narrow({elements}), more = s.Narrow({elements})](
+             int64_t) { return product.add(more, kAdapterScale); };
 }
 Program Scale(const Setting& s) {
   return [input = s.Narrow({s.kernel().work_items})](int64_t) {

@@ -15,6 +15,16 @@ Program LinearForward(const Setting& s) {
   };
 }
 
+// Those of experts, of adapters and of logits over a vocabulary have none.
+Program LinearWithoutBias(const Setting& s) {
+  const auto& g = s.kernel().gemm;
+  return [input = s.Narrow({g.m, g.k}), weights = Rotation([&] {
+                                          return s.Narrow({g.n, g.k});
+                                        })](int64_t call) {
+    return Linear(input, weights[call], {});
+  };
+}
+
 // The input gradient (m, k) of the same layer, with W (k, n).
 Program InputGradient(const Setting& s) {
   const auto& g = s.kernel().gemm;

@@ -11,8 +11,10 @@ namespace trainfare::trainer {
 size_t RotationCount(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.nbytes() == 0) return 1;
   constexpr size_t kMost = 128;
+  // A view holds all that it is a part of.
+  const size_t held = tensor.storage().nbytes();
   return std::clamp(
-      static_cast<size_t>(kRotatedBytes) / tensor.nbytes(), size_t{1}, kMost);
+      static_cast<size_t>(kRotatedBytes) / held, size_t{1}, kMost);
 }
 
 }  // namespace trainfare::trainer

@@ -12,6 +12,7 @@ namespace trainfare::trainer::programs {
 
 // products: by weights, and the sum that is a bias's gradient.
 Program LinearForward(const Setting& s);
+Program LinearWithoutBias(const Setting& s);
 Program InputGradient(const Setting& s);
 Program WeightGradient(const Setting& s);
 Program BiasGradient(const Setting& s);
@@ -35,6 +36,27 @@ Program RotaryGradient(const Setting& s);
 Program RepeatForward(const Setting& s);
 Program RepeatGradient(const Setting& s);
 
+// experts: tokens to the rows of their experts and back, and what a shared one
+// adds.
+Program Route(const Setting& s);
+Program RouteGradient(const Setting& s);
+Program Combine(const Setting& s);
+Program CombineGradient(const Setting& s);
+Program SharedExpert(const Setting& s);
+Program SharedExpertGradient(const Setting& s);
+
+// task_heads: losses, and what an encoder has before its classifier.
+Program LogSoftmax(const Setting& s);
+Program LogSoftmaxGradient(const Setting& s);
+Program NegativeLogLikelihood(const Setting& s);
+Program NegativeLogLikelihoodGradient(const Setting& s);
+Program FirstTokens(const Setting& s);
+Program FirstTokensGradient(const Setting& s);
+Program Tanh(const Setting& s);
+Program TanhGradient(const Setting& s);
+Program HeadActivation(const Setting& s);
+Program HeadActivationGradient(const Setting& s);
+
 // norms
 Program LayerNorm(const Setting& s);
 Program LayerNormGradient(const Setting& s);
@@ -49,14 +71,17 @@ Program Gather(const Setting& s);
 Program TableGradient(const Setting& s);
 
 // elementwise
-Program Gelu(const Setting& s);
-Program GeluGradient(const Setting& s);
+Program ActivationForward(const Setting& s);
+Program ActivationGradient(const Setting& s);
+Program WrittenOutGelu(const Setting& s);
+Program WrittenOutGeluGradient(const Setting& s);
 Program DropoutForward(const Setting& s);
 Program DropoutGradient(const Setting& s);
 Program Gate(const Setting& s);
 Program GateGradient(const Setting& s);
 Program GateProduct(const Setting& s);
 Program Add(const Setting& s);
+Program AdapterAdd(const Setting& s);
 Program Scale(const Setting& s);
 Program Cast(const Setting& s);
 
