@@ -134,6 +134,8 @@ class Predictor {
   bool KnowsSteps() const { return fitted_ && fit_.range.max_tokens > 0; }
   // What an interval of training is multiplied by, in the logarithm.
   double WidthAt(Grade of_shape, bool source_seen) const;
+  // What a 95 % interval is of an 80 % one, in the logarithm.
+  double Width95(Grade of_shape) const;
   // What the runs of the fit say of a workload.
   struct Footing {
     Grade grade = Grade::kDatasheetOnly;  // of its shape
@@ -170,7 +172,7 @@ class Predictor {
   Discrepancy over_ranks_;   // the same for steps over ranks
   AddedRuns added_;          // what was measured since
   double quantile_ = 0;      // half an 80 % interval, in log_sigma
-  double width_95_ = 1;      // of a 95 % interval, in those
+  double width_95_ = 1;      // of a 95 % interval in those, by the runs' number
   // What every prediction asks of the fit's runs. Steps over so many devices,
   // of which it is stated what they were:
   struct MeasuredStep {

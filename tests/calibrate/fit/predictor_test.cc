@@ -104,8 +104,8 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   CHECK(bare.log_sigma > width * kDatasheetScatter);
   CHECK(bare.low_factor * bare.high_factor ==
         doctest::Approx(1.0).epsilon(1e-12));
-  // 1.95996 / 1.28155
-  CHECK(bare.width_95 == doctest::Approx(1.52936).epsilon(1e-5));
+  // Student's t of 3: 3.18245 / 1.63774.
+  CHECK(bare.width_95 == doctest::Approx(1.94319).epsilon(1e-5));
 
   const Predictor fitted(V100(), FitOfV100());
   const StepPrediction known = fitted.Predict(workload);
@@ -256,6 +256,7 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
     CAPTURE(length);
     CHECK(far.grade == Grade::kExtrapolated);
     CHECK(far.log_sigma >= kind.width_extrapolated * kDatasheetScatter);
+    CHECK(far.width_95 == doctest::Approx(bare.width_95));
     CHECK(far.log_sigma < bare.log_sigma);
     CHECK(fitted.Predict(gpt, kOther).log_sigma > 0.95 * bare.log_sigma);
     CHECK(far.log_sigma > before - 0.02);

@@ -41,7 +41,7 @@ TEST_CASE("the terms of a step add up to it") {
     CHECK(job.run_low_95.base() >= 0);
     const double sigma = job.step.log_sigma;
     CHECK(std::log(job.step.HighFactor95(sigma)) ==
-          doctest::Approx(1.52936 * std::log(job.step.high_factor))
+          doctest::Approx(1.94319 * std::log(job.step.high_factor))
               .epsilon(1e-5));
     CHECK(job.step.LowFactor95(sigma) < job.step.low_factor);
   }
