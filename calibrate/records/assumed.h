@@ -14,5 +14,8 @@ using Assumed = std::map<std::string, std::string>;
 // surely of what its time was measured. How much data there was and what it
 // cost make no step.
 bool MakesStep(const Assumed& assumed);
+// The same of a step that is the time of a run over its steps: there is no
+// other number of these.
+bool MakesMeanStep(const Assumed& assumed);
 
 }  // namespace trainfare::calibrate

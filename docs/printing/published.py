@@ -48,6 +48,8 @@ def verdict_of(line):
                  for name in ("median", "worst")]
     said += ["all" if part == "all right" else part
              for part in parts if part.startswith("all ")]
+    if "none refused" in parts and not said:
+        said = ["none refused"]
     if line["met"] is None or not said:
         return "-"
     return f"{', '.join(said)}: {'met' if line['met'] else 'missed'}"

@@ -127,9 +127,11 @@ class Importer {
         }
       }
       // A region without zones whose spot costs the same sells none, as does
-      // a marketplace where nobody has bid: 0.00.
+      // a marketplace where nobody has bid: 0.00. A spot price that cannot be
+      // is no reason against the other.
       if (!zone && row.spot == row.on_demand) row.spot.reset();
       if (!IsHost(row) && row.spot == 0.0) row.spot.reset();
+      if (row.on_demand && !IsOfAnHour(row.spot)) row.spot.reset();
       if (Plausible(row)) rows.push_back(std::move(row));
     }
     return rows;
@@ -139,6 +141,12 @@ class Importer {
   // sum is checked again.
   bool IsHost(const Row& row) const {
     return row.accelerator.empty() && apart_ != nullptr;
+  }
+
+  // The parts of a sum may be anything.
+  bool IsOfAnHour(const std::optional<double>& price) const {
+    return !price || apart_ != nullptr ||
+           (*price >= kLowestUsdPerHour && *price <= kHighestUsdPerHour);
   }
 
   bool Plausible(const Row& row) {
@@ -154,12 +162,7 @@ class Importer {
       Drop("price not above 0");
       return false;
     }
-    // The parts of a sum may be anything.
-    const auto of_an_hour = [&](const std::optional<double>& price) {
-      return !price || apart_ != nullptr ||
-             (*price >= kLowestUsdPerHour && *price <= kHighestUsdPerHour);
-    };
-    if (!of_an_hour(row.on_demand) || !of_an_hour(row.spot)) {
+    if (!IsOfAnHour(row.on_demand) || !IsOfAnHour(row.spot)) {
       Drop("no price of an hour");
       return false;
     }

@@ -99,8 +99,9 @@ std::string FuseUpdate(const TimedJob&, Scenario& changed) {
 std::string KeepActivations(const TimedJob&, Scenario& changed) {
   Workload& w = changed.workload;
   if (!std::exchange(w.gradient_checkpointing, false)) return "";
-  w.checkpointed_blocks = 0;
-  return "--set gradient_checkpointing=false";
+  const bool of_some = std::exchange(w.checkpointed_blocks, 0) > 0;
+  return std::string("--set gradient_checkpointing=false") +
+         (of_some ? " --set checkpointed_blocks=0" : "");
 }
 
 std::string KeepWholeState(const TimedJob& asked, Scenario& changed) {
@@ -110,8 +111,9 @@ std::string KeepWholeState(const TimedJob& asked, Scenario& changed) {
     return "";
   }
   parallel.shard = model::Shard::kNone;
-  parallel.replicate = 1;
-  return "--set parallel.shard=none";
+  const bool replicates = std::exchange(parallel.replicate, 1) > 1;
+  return std::string("--set parallel.shard=none") +
+         (replicates ? " --set parallel.replicate=1" : "");
 }
 
 // Micro-batches together, as many as fit well: the same steps of the optimizer.
@@ -162,10 +164,6 @@ std::optional<double> SavedBy(const Scenario& changed,
                               const PredictionTarget& target,
                               const JobEstimate& job,
                               DeviceMemo& memo) {
-  const Fusion stack = changed.workload.stack.fusion;
-  if (hardware::StackOn(target.predictor.device(), stack) != stack) {
-    return std::nullopt;
-  }
   try {
     model::Validate(changed.workload);
     const JobEstimate trial =
@@ -192,7 +190,11 @@ std::optional<Note> FasterNote(const PredictionTarget& target,
   for (const SettingChange setting : kSettings) {
     Scenario changed = scenario;
     std::string words = setting(asked, changed);
-    if (words.empty()) continue;
+    const Fusion stack = changed.workload.stack.fusion;
+    if (words.empty() || (stack != scenario.workload.stack.fusion &&
+                          hardware::StackOn(asked.device, stack) != stack)) {
+      continue;
+    }
     const auto saved = SavedBy(changed, target, job, memo);
     if (saved && *saved >= kWorthSaying) {
       savings.emplace_back(*saved, std::move(words));

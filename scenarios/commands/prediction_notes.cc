@@ -150,7 +150,8 @@ std::string MfuNote(const std::vector<JobEstimate>& jobs) {
       "MFU counts the matrix products of forward and backward, all pairs of "
       "positions in attention though it is causal, nothing recomputed (PaLM's "
       "rule, and torchtitan's), against the peak of the precision; of the "
-      "pairs that it sees, as Megatron-LM counts them, it is ";
+      "pairs that it sees, half of them as Megatron-LM counts, fewer in "
+      "windows, it is ";
   note += jobs.size() == 1
               ? fmt::format("{:.1f} %", 100.0 * *jobs.front().mfu_causal)
               : "less: mfu_causal in JSON";

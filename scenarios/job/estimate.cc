@@ -346,7 +346,6 @@ void AverageSteps(DeviceMemo& memo,
   const double step_samples = static_cast<double>(plan.batch) *
                               static_cast<double>(plan.accumulation) *
                               static_cast<double>(plan.devices);
-  double model_flops = 0;
   model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.lengths) {
     StepEstimate step = steps.At(
@@ -359,8 +358,9 @@ void AverageSteps(DeviceMemo& memo,
   }
   for (const model::PaddedLength& length : job.own_lengths) {
     rank.sequence_length = length.length;
-    model_flops += length.share * static_cast<double>(memo.ModelFlops(rank)) *
-                   static_cast<double>(plan.accumulation);
+    job.model_flops += length.share *
+                       static_cast<double>(memo.ModelFlops(rank)) *
+                       static_cast<double>(plan.accumulation);
   }
   job.step = mean.Get();
   const double step_s = ToSeconds(job.step.total());
@@ -371,8 +371,8 @@ void AverageSteps(DeviceMemo& memo,
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");
   // Ranks on one processor have its peak between them.
-  job.mfu = model_flops * static_cast<double>(job.ranks_per_device) / step_s /
-            peak->base();
+  job.mfu = job.model_flops * static_cast<double>(job.ranks_per_device) /
+            step_s / peak->base();
 }
 
 // MFU once more, of the pairs that causal attention sees.

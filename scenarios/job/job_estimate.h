@@ -141,11 +141,13 @@ struct JobEstimate {
   model::Seconds<> run_high_95;
   double samples_per_second = 0;
   double tokens_per_second = 0;  // padding included
-  // Model FLOPs over peak, counted as PaLM does: matrix products of forward
-  // and backward with attention, nothing recomputed.
-  double mfu = 0;
-  // The same with the pairs of positions that causal attention sees, as
-  // Megatron-LM counts them; nullopt: it is not causal, or nobody asked.
+  // Of a rank in a step, counted as PaLM does: matrix products of forward and
+  // backward with attention, nothing recomputed.
+  double model_flops = 0;
+  double mfu = 0;  // these over the peak
+  // The same with the pairs of positions alone that a model sees, half of them
+  // in causal attention, as Megatron-LM counts these, and fewer in windows;
+  // nullopt: it is not causal, or nobody asked.
   std::optional<double> mfu_causal;
   // How busy the engines are in a step of the longest batch, where the device's
   // model has engines.

@@ -162,6 +162,9 @@ class PublishedPredictor {
     const auto other = [&](const std::string& name) -> const JobEstimate& {
       const PublishedRun& second = published_.runs.at(name);
       const Answered& of_second = EstimateOf(second, run);
+      if (!of_second.refusal.empty() || !of_second.estimate.fits()) {
+        throw InputError(fmt::format("{} is not answered", name));
+      }
       prediction.seen = prediction.seen || HasSeen(*of_second.ground, second);
       rest_on(*of_second.ground);
       return of_second.estimate;

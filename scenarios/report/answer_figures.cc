@@ -38,12 +38,10 @@ Value Joules(const std::optional<EnergyRange>& range,
   return ToJoules((*range).*end);
 }
 
-double StepFlops(const Answered& a) {
-  return static_cast<double>(model::StepModelFlops(a.job.workload));
-}
-
-// Bytes through a device's memory in a step, where its model has them.
+// Bytes through a device's memory in a step, where its model has them: of the
+// longest batch, which is every one where all have one length.
 Value Traffic(const Answered& a) {
+  if (a.job.lengths.size() > 1) return std::nullopt;
   if (!a.job.engines || !a.job.engines->traffic) return std::nullopt;
   return ToBytes(*a.job.engines->traffic);
 }
@@ -201,13 +199,13 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .of = [](const Answered& a) -> Value { return a.job.mfu_causal; }},
     {.part = FigurePart::kWork,
      .key = "step_flops",
-     .about = "Model FLOPs of a rank in a step of its longest batch",
-     .of = [](const Answered& a) -> Value { return StepFlops(a); }},
+     .about = "Model FLOPs of a rank in a step, the mean over its lengths",
+     .of = [](const Answered& a) -> Value { return a.job.model_flops; }},
     {.part = FigurePart::kWork,
      .key = "flops_per_s",
      .about = "These FLOPs over the step's time",
      .of = [](const Answered& a) -> Value {
-       return StepFlops(a) / ToSeconds(a.job.step.total());
+       return a.job.model_flops / ToSeconds(a.job.step.total());
      }},
     {.part = FigurePart::kWork,
      .key = "matrix_share",
@@ -245,7 +243,7 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .of = [](const Answered& a) -> Value {
        const Value traffic = Traffic(a);
        if (!traffic) return std::nullopt;
-       return StepFlops(a) / *traffic;
+       return a.job.model_flops / *traffic;
      }},
     {.part = FigurePart::kWork,
      .key = "bandwidth_share",

@@ -11,5 +11,6 @@ def main(**options):
         sys.exit(1)
     # A part of a test that is skipped leaves the rest of it.
     skipped = [test for test, _ in result.skipped if not hasattr(test, "test_case")]
-    if len(skipped) == result.testsRun:
+    # Of a class that is skipped whole none was run.
+    if skipped and len(skipped) >= result.testsRun:
         sys.exit(77)

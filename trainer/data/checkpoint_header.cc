@@ -18,7 +18,7 @@ constexpr const char* kFormat = "trainfare.checkpoint/1";
 constexpr const char* kRunPrefix = "run.";
 
 // Counts of a run are no greater than a run can be: nothing overflows.
-constexpr int64_t kMost = model::kLargestCount;
+constexpr int64_t kLargestHeaderCount = model::kLargestCount;
 constexpr int kLargestExponent = 126;
 
 template <class Count>
@@ -97,14 +97,16 @@ CheckpointHeader ReadCheckpointHeader(
     const std::map<std::string, std::string>& run) {
   CheckRun(file, run);
   CheckpointHeader header;
-  header.step = ReadCount<int64_t>(file, "step", 0, kMost);
-  header.epoch = ReadCount<int64_t>(file, "epoch", 0, kMost);
-  header.position = ReadCount<int64_t>(file, "position", 0, kMost);
+  header.step = ReadCount<int64_t>(file, "step", 0, kLargestHeaderCount);
+  header.epoch = ReadCount<int64_t>(file, "epoch", 0, kLargestHeaderCount);
+  header.position =
+      ReadCount<int64_t>(file, "position", 0, kLargestHeaderCount);
   header.dropout_calls = ReadCount<uint64_t>(
       file, "dropout_calls", 0, std::numeric_limits<uint64_t>::max());
   header.loss_scale_exponent = ReadCount<int>(
       file, "loss_scale_exponent", -kLargestExponent, kLargestExponent);
-  header.good_steps = ReadCount<int64_t>(file, "good_steps", 0, kMost);
+  header.good_steps =
+      ReadCount<int64_t>(file, "good_steps", 0, kLargestHeaderCount);
   header.skipped_steps =
       ReadCount<int64_t>(file, "skipped_steps", 0, header.step);
   return header;

@@ -143,7 +143,9 @@ class Records {
     observation.relative_noise =
         std::max(kRepeatNoise, row.value.tolerance / row.value.low);
     observation.framework = run.stack.value_or("");
-    observation.assumed = MakesStep(run.assumed);
+    observation.assumed = row.quantity == "run_time"
+                              ? MakesMeanStep(run.assumed)
+                              : MakesStep(run.assumed);
     // A chip's graph has the exchange between its cores in it.
     if (run.device_count == 1 || device.static_shapes) {
       observation.run_devices = run.device_count;

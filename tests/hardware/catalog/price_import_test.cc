@@ -130,7 +130,7 @@ TEST_CASE("Lambda's machines without a GPU are left out" *
 }
 
 TEST_CASE("the marketplace whose spot prices are all 0 keeps its rows" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/vast") *
           doctest::skip(!SharedHas(Catalog("vast")))) {
   const ImportedPrices imported = ImportSkyPilotCatalog(
       SharedPath(Catalog("vast")).string(), "vast", "2026-04-29");
@@ -147,7 +147,7 @@ TEST_CASE("the marketplace whose spot prices are all 0 keeps its rows" *
 }
 
 TEST_CASE("the shipped prices of clouds that are named are their catalogs'" *
-          doctest::test_suite("shared") *
+          doctest::test_suite("shared/prices/named") *
           doctest::skip(!SharedHas(Catalog("vast")) ||
                         !SharedHas(Catalog("verda")) ||
                         !SharedHas(Catalog("nebius")))) {
