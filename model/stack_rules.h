@@ -197,16 +197,6 @@ inline constexpr std::array kStackRules = {
                .pads_products = true,
                .launches = Launches::kOnce,
                .of_gpus = true},
-    // NVIDIA/Megatron-LM, megatron/core: fused kernels of bias with GELU, of
-    // bias, dropout and residual, and of masked softmax, one product of query,
-    // key and value, vocabularies padded, masters apart; modules call them.
-    StackRules{.fusion = Fusion::kMegatron,
-               .block = BlockKernels::kHandFused,
-               .eager_outside = true,
-               .keeps_masters = true,
-               .joins_projections = true,
-               .pads_products = true,
-               .of_gpus = true},
 };
 
 // A stack's row stands at its place among the stacks.

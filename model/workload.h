@@ -105,7 +105,6 @@ enum class Fusion {
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
   kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
   kGraphs,    // hand-fused layers, a whole step replayed as one CUDA graph
-  kMegatron,  // Megatron-LM's hand-fused layers, launched one by one from Python
 };
 template <>
 inline constexpr auto kWords<Fusion> =
@@ -118,8 +117,7 @@ inline constexpr auto kWords<Fusion> =
                    {Fusion::kXla, "xla"},
                    {Fusion::kLiger, "liger"},
                    {Fusion::kUnsloth, "unsloth"},
-                   {Fusion::kGraphs, "graphs"},
-                   {Fusion::kMegatron, "megatron"}});
+                   {Fusion::kGraphs, "graphs"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip

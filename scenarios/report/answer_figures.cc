@@ -194,8 +194,9 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .column = FigureColumn{.title = "MFU (%)", .drop = 6}},
     {.part = FigurePart::kSpeed,
      .key = "mfu_causal",
-     .about = "The same of the pairs of positions that causal attention sees, "
-              "as Megatron-LM counts them; null where it is not causal",
+     .about = "The same of the pairs of positions that a model sees: half in "
+              "causal attention, as Megatron-LM counts, fewer in windows; null "
+              "where it is not causal",
      .of = [](const Answered& a) -> Value { return a.job.mfu_causal; }},
     {.part = FigurePart::kWork,
      .key = "step_flops",

@@ -616,7 +616,6 @@ TEST_CASE("each stack's launches take their share of the host") {
   CHECK(of_stack(model::Fusion::kEager) == 8.0);
   CHECK(of_stack(model::Fusion::kFused) == 8.0);
   CHECK(of_stack(model::Fusion::kLiger) == 8.0);
-  CHECK(of_stack(model::Fusion::kMegatron) == 8.0);
   CHECK(of_stack(model::Fusion::kLightSeq) == 4.0);
   CHECK(of_stack(model::Fusion::kCompiled) == 2.0);
   CHECK(of_stack(model::Fusion::kXla) == 2.0);
