@@ -456,7 +456,7 @@ class Conventions(command_line_test.Case):
                          r"limits with \d+ %")
         self.assertEqual(whole["seed"], 1)
         # What would decide it, where that is worth more than it costs.
-        asked = ("recommend", "imdb_bert_base", "--cloud", "aws",
+        asked = ("recommend", "imdb_bert_base", "--cloud", "azure",
                  "--set", "epochs=1000")
         whole = self.json_of(*asked)
         decides = whole["next_calibration"]
