@@ -4,11 +4,15 @@ Both stand in `validate`'s rows: each kernel at the datasheet's peak or at its
 bandwidth (a roofline), and model FLOPs at the peak, which over one MFU is a rule
 of thumb. That MFU is the median of the table's other devices, so that no model
 of the three has seen a row of the device that it predicts.
+
+Peers say of their own errors what they publish; rows of the same tables stand beside them.
 """
 
+import csv
 import statistics
 
-from .measured_tables import TABLES
+from .llm_tables import FOLDER
+from .measured_tables import TABLES, validated, what_was_chosen
 from .pages import Page, table
 
 PROTOCOL = "leave-device-out"
@@ -17,8 +21,20 @@ Means of the absolute errors in percent of steps on devices that no model of the
 (`trainfare validate TABLE.csv --protocol leave-device-out --format json`): of the prediction; of a
 roofline, each kernel at the datasheet's peak of its products or at its bandwidth (`roofline_s`); of
 one MFU, model FLOPs at the peak (`at_peak_s`) over the median MFU of the table's other devices.
-What a network adds is in the prediction alone.
+What a network adds is in the prediction alone. Tables of `llm/` are of [today's decoders](llm.md).
 [What misses, and why](../models/misses.md).
+"""
+# Means of NeuSight's own errors (sitar-lab/NeuSight, scripts/asplos/summary/summary.csv), of all its
+# rows of a kind: whose devices, what was run, mean, rows.
+NEUSIGHT = [("NVIDIA", "pretrain", "7.3", "26"),
+            ("NVIDIA", "inference", "9.7", "54"),
+            ("AMD", "pretrain", "15.7", "15")]
+ABOUT_NEUSIGHT = """
+## Beside what NeuSight publishes of itself
+
+Its mean errors of whole steps (sitar-lab/NeuSight, `scripts/asplos/summary/summary.csv`), of all
+its rows, and ours of those that `neusight_labels` has: H100, L4 and other AMD cards are not among
+them. Here the rows of each device are left out of what predicts it.
 """
 AIMS = {"neusight_labels": "8", "nvidia_dle_training": "9",
         "nvidia_dle_inference": "12",
@@ -64,12 +80,42 @@ def parts(rows, *keys):
     return sorted(named.items())
 
 
+def by_neusight(given, steps):
+    """Lines of NeuSight's kinds of rows, ours of one device beside its own."""
+    name = "neusight_labels"
+    with open(given.tables / f"{name}.csv", newline="",
+              encoding="utf-8") as file:
+        told = list(csv.DictReader(file))
+    kinds = {}
+    for row in steps:
+        if row["table"] != name or row["devices"] > 1:
+            continue
+        line_number = int(row["label"].rsplit(":", 1)[1])
+        source = told[line_number - 2]
+        maker = "AMD" if source["device"].startswith("AMD") else "NVIDIA"
+        kinds.setdefault((maker, source["task"]), []).append(row)
+    return [[maker, task, theirs, rows, mean_error(ours, "predicted_s"),
+             str(len(ours))]
+            for maker, task, theirs, rows in NEUSIGHT
+            for ours in [kinds.get((maker, task), [])]]
+
+
+def answers_of(given):
+    """By table; those of today's decoders that have no step are left out
+    (untouched.md says why)."""
+    for name in TABLES:
+        yield name, validated(given, name, PROTOCOL)
+    for name, _ in what_was_chosen(given.tables):
+        if name.startswith(FOLDER):
+            try:
+                yield name, validated(given, name, PROTOCOL)
+            except SystemExit:
+                continue
+
+
 def beside(given):
     steps = []
-    for name in TABLES:
-        answer = given.program.json("validate",
-                                    str(given.tables / f"{name}.csv"),
-                                    "--protocol", PROTOCOL)
+    for name, answer in answers_of(given):
         for row in steps_of(answer):
             steps.append({**row, "table": name,
                           "several": "several" if row["devices"] > 1
@@ -85,6 +131,9 @@ def beside(given):
               for names, rows in parts(steps, "table", "several")]
     return ["## By table, on one device and on several\n",
             *table(["table", "devices", *columns, "aim"], "llrrrrl", tables),
+            *ABOUT_NEUSIGHT.splitlines(), "",
+            *table(["devices", "work", "NeuSight", "rows", "prediction",
+                    "rows"], "llrrrr", by_neusight(given, steps)),
             *section("By precision", ["table", "precision"],
                      ["table", "precision"]),
             *section("By device", ["device"], ["device"]),

@@ -25,9 +25,9 @@ Of each grade 80 % of rows should be inside. *80 % below* is what the interval w
 multiplied by, in the logarithm, so that they were, every device of a table counting alike;
 *95 / 80* is how far 95 % of rows reach over what 80 % do, by which the tails of answers beyond what
 was measured were chosen (1.94). On the first part GPUs' factors beyond what was measured
-(`intervals:` of `hardware/kinds/gpu.yaml`) were chosen and what unmeasured ranks add; on the second what [a
-source](../models/calibration.md#sources) adds; on the third, on `fms_acceleration`, what shared
-state adds. [What misses, and why](../models/misses.md).
+(`intervals:` of `hardware/kinds/gpu.yaml`) were chosen and what unmeasured ranks add; on the second
+what [a source](../models/calibration.md#sources) adds; on the third, on `fms_acceleration`, what
+shared state adds. [What misses, and why](../models/misses.md).
 """
 
 LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",

@@ -7,8 +7,8 @@ INTRODUCTION = """
     trainfare validate scenarios/published/ [--format json|csv|markdown]
 
 [Printed figures](../guide/published.md) beside what ships, and beside a fit that has seen no figure
-of the run or its twin (*left out*). [What misses, and why](../models/misses.md). What is in percent, in points, and right
-or wrong has a line each; a row of a group is in one of them.
+of the run or its twin (*left out*). What is in percent, in points, and right or wrong has a line
+each; a row of a group is in one of them. [What misses, and why](../models/misses.md).
 
 - *seen*: rows of runs that made the shipped fit, or are held against one that did, so no test
 - *free*: parameters that the fits determine

@@ -457,6 +457,28 @@ model::Architecture ReadModelConfig(const std::string& path) {
   return ParseModelConfig(ModelConfigText(path), path);
 }
 
+namespace {
+
+// Whether a model and the language model in it share one matrix of embeddings,
+// where the file says it of the whole. Versions of Transformers read the one or
+// the other, so that both have to agree.
+void ReadTiesOfWhole(const ConfigJson& whole,
+                     const ConfigJson& inner,
+                     Architecture& a) {
+  constexpr const char* kTied = "tie_word_embeddings";
+  if (!whole.Has(kTied)) return;
+  const bool tied = whole.Flag(kTied, true);
+  if (inner.Has(kTied) && inner.Flag(kTied, true) != tied) {
+    whole.Fail(kTied,
+               fmt::format("expected {} as in text_config, got {}",
+                           !tied,
+                           tied));
+  }
+  a.untied_output = !tied;
+}
+
+}  // namespace
+
 model::Architecture ParseModelConfig(std::string text,
                                      const std::string& path) {
   constexpr const char* kOtherwise = "nothing else is counted";
@@ -471,6 +493,7 @@ model::Architecture ParseModelConfig(std::string text,
       inner.Fail("model_type",
                  fmt::format("expected a language model, got {}", a.name));
     }
+    ReadTiesOfWhole(config, inner, a);
     a.name += fmt::format(" (of {}, without what is around it)", type);
     return a;
   }

@@ -68,15 +68,23 @@ std::string DeviceName(const std::string& text) {
 }
 
 // Whether a row says that something that makes its step is assumed: of its
-// device beside the name, of the rest in a column for it.
+// device or model beside the name, of the rest in a column for it.
 bool SaysAssumed(const TableRow& row) {
-  if (!row.Blank("assumed")) return true;
+  constexpr auto kNothing =
+      std::to_array<std::string_view>({"0", "no", "none", "nothing", "false"});
+  if (!row.Blank("assumed") &&
+      std::find(kNothing.begin(), kNothing.end(), Lowered(row["assumed"])) ==
+          kNothing.end()) {
+    return true;
+  }
   constexpr auto kWords =
       std::to_array<std::string_view>({"assumed", "inferred"});
-  const std::string_view device = row["device"];
-  const size_t remark = device.find(" (");
-  return remark != std::string_view::npos &&
-         ContainsAny(device.substr(remark), kWords);
+  const auto remarked = [&](std::string_view name) {
+    const size_t remark = name.find(" (");
+    return remark != std::string_view::npos &&
+           ContainsAny(name.substr(remark), kWords);
+  };
+  return remarked(row["device"]) || remarked(row["model"]);
 }
 
 const SourceRule* RuleOfSource(const std::string& source) {

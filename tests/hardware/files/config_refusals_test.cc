@@ -57,6 +57,25 @@ TEST_CASE("of a model around a language model that one is read") {
                     "vocab_size": 9, "max_position_embeddings": 5})") ==
         ".json:1:32: text_config.model_type: expected a language model, got "
         "bert");
+  // What the whole says of its embeddings counts, unless the inner one differs.
+  const auto tied = [](std::string_view whole, std::string_view inner) {
+    return fmt::format(
+        R"({{"model_type": "of_images"{}, "text_config": {{
+"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 8,
+"num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 9,
+"max_position_embeddings": 5{}}}}})",
+        whole,
+        inner);
+  };
+  constexpr std::string_view kTied = R"(, "tie_word_embeddings": true)";
+  constexpr std::string_view kUntied = R"(, "tie_word_embeddings": false)";
+  CHECK(ReadOf(tied("", "")).untied_output);
+  CHECK_FALSE(ReadOf(tied(kTied, "")).untied_output);
+  CHECK_FALSE(ReadOf(tied("", kTied)).untied_output);
+  CHECK(ReadOf(tied(kUntied, kUntied)).untied_output);
+  CHECK(PlacedRefusal(tied(kTied, kUntied)) ==
+        ".json:1:52: tie_word_embeddings: expected false as in text_config, "
+        "got true");
   CHECK(PlacedRefusal(R"({"model_type": "llama", "vision_config": {}})") ==
         ".json:1:42: vision_config: expected a language model, got one with "
         "images");

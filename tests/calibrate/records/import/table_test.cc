@@ -33,7 +33,7 @@ TEST_CASE("a run that was listed before is read once") {
   CHECK(table.unused.begin()->first == "a run that was listed before");
 }
 
-TEST_CASE("what is assumed of a row stands beside its device or apart") {
+TEST_CASE("what is assumed of a row stands beside a name or apart") {
   const auto assumed = [](const std::string& device) {
     return OneRow("s,f,,\"" + device +
                   "\",1,1,bert-base,768,12,12,3072,30522,384,16,1,"
@@ -48,11 +48,15 @@ TEST_CASE("what is assumed of a row stands beside its device or apart") {
       "device,model,seq_len,batch_per_device,precision,framework,task,metric,"
       "value,assumed\n"
       "A10G,bert-large,128,4,fp16,PyTorch,finetune,step_ms,90,-\n"
-      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,90,precision\n",
+      "A10G,bert-large,128,8,fp16,PyTorch,finetune,step_ms,90,precision\n"
+      "A10G,bert-large,128,16,fp16,PyTorch,finetune,step_ms,180,No\n"
+      "A10G,bert-large (assumed),128,32,fp16,PyTorch,finetune,step_ms,360,\n",
       "t.csv");
-  REQUIRE(table.observations.size() == 2);
+  REQUIRE(table.observations.size() == 4);
   CHECK_FALSE(table.observations[0].assumed);
   CHECK(table.observations[1].assumed);
+  CHECK_FALSE(table.observations[2].assumed);
+  CHECK(table.observations[3].assumed);
 }
 
 TEST_CASE("memory is read apart from times") {
