@@ -469,10 +469,9 @@ void ReadTiesOfWhole(const ConfigJson& whole,
   if (!whole.Has(kTied)) return;
   const bool tied = whole.Flag(kTied, true);
   if (inner.Has(kTied) && inner.Flag(kTied, true) != tied) {
-    whole.Fail(kTied,
-               fmt::format("expected {} as in text_config, got {}",
-                           !tied,
-                           tied));
+    whole.Fail(
+        kTied,
+        fmt::format("expected {} as in text_config, got {}", !tied, tied));
   }
   a.untied_output = !tied;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -176,18 +175,11 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
   return targets;
 }
 
-// "3 days old"; empty: the fit does not say when it was made.
-std::string AgeOf(const calibrate::Provenance& of,
-                  std::chrono::sys_seconds now) {
-  const auto made = hardware::TimeFromText(of.date);
-  if (!made) return "";
-  const std::chrono::seconds age =
-      std::max(now - *made, std::chrono::seconds(0));
-  const auto days = std::chrono::floor<std::chrono::days>(age).count();
-  return fmt::format(", {} old",
-                     days > 1 ? hardware::Plural(days, "day")
-                              : hardware::FormatTime(model::Second(
-                                    static_cast<double>(age.count()))));
+// ", of 2026-11-28"; empty: the fit does not say when it was made.
+std::string DayOf(const calibrate::Provenance& of) {
+  constexpr size_t kDay = std::string_view("2026-11-28").size();
+  return hardware::TimeFromText(of.date) ? ", of " + of.date.substr(0, kDay)
+                                         : "";
 }
 
 // What a fit errs by where a run is left out says nothing of one run alone.
@@ -195,9 +187,8 @@ bool KnowsItsError(const calibrate::Fit& fit) {
   return fit.provenance.runs > 1;
 }
 
-// "fit l4: 12 runs, 3.1 % left out, 5 days old".
-std::string GroundName(const PredictionTarget& target,
-                       std::chrono::sys_seconds now) {
+// "fit l4: 12 runs, 3.1 % left out, of 2026-11-28".
+std::string GroundName(const PredictionTarget& target) {
   if (target.fit_name.empty()) {
     return "no fit: datasheet and priors of its kind";
   }
@@ -209,7 +200,7 @@ std::string GroundName(const PredictionTarget& target,
       KnowsItsError(fit)
           ? fmt::format(", {:.1f} % left out", 100.0 * fit.leave_one_out_error)
           : "",
-      AgeOf(fit.provenance, now));
+      DayOf(fit.provenance));
 }
 
 // A job that shares its state says over how many ranks, has several devices or
@@ -340,8 +331,7 @@ std::string ModelText(const model::Workload& workload) {
 }
 
 std::string SettingsLine(const std::vector<PredictionTarget>& targets,
-                         const std::vector<Scenario>& variants,
-                         std::chrono::sys_seconds now) {
+                         const std::vector<Scenario>& variants) {
   const model::Workload& workload = variants.front().workload;
   std::vector<std::string_view> precisions;
   for (const Scenario& variant : variants) {
@@ -357,7 +347,7 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
                                  DescribeUpdate(workload),
                                  model::ToText(workload.stack.fusion),
                                  model::ToText(workload.stack.attention));
-  if (targets.size() == 1) line += "; " + GroundName(targets.front(), now);
+  if (targets.size() == 1) line += "; " + GroundName(targets.front());
   return line;
 }
 
@@ -476,8 +466,7 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
   report.headline.push_back(
       one ? Answer(target, job, first)
           : fmt::format("{} on {}", first.title, NamesOf(targets)));
-  report.headline.push_back(
-      SettingsLine(targets, variants, options.origin.time));
+  report.headline.push_back(SettingsLine(targets, variants));
   if (one && job.fits()) {
     report.headline.push_back(RoomLine(target, first, job));
   }

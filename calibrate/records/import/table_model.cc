@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
@@ -103,6 +104,10 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
 
 Architecture ArchitectureOf(const TableRow& row) {
   std::string name = Lowered(row["model"]);
+  // "bert-large (assumed)": the remark is of the row, not of the name.
+  for (const std::string_view remark : {" (assumed", " (inferred"}) {
+    name.erase(std::min(name.find(remark), name.size()));
+  }
   std::replace(name.begin(), name.end(), '_', '-');
   std::string dashed = name;  // "Gemma 2 9B"
   std::replace(dashed.begin(), dashed.end(), ' ', '-');
