@@ -280,6 +280,14 @@ void FillRuns(const hardware::Device& device,
   }
 }
 
+void FillProfiles(const FitData& data, Fit& fit) {
+  for (const SeenEngines& seen : data.engines) {
+    const EngineProfile& profile = seen.profile;
+    fit.profiles.push_back(
+        {profile.label, Describe(profile.workload), profile.assumed});
+  }
+}
+
 void CountFigures(const FitData& data, Provenance& provenance) {
   std::set<size_t> runs;
   for (const Datum& datum : data.data) {
@@ -334,6 +342,7 @@ Fit FitFigures(const hardware::Device& device,
   FillParameters(
       device, data, *posterior, start.errors.step, options.name_runs, fit);
   FillRuns(device, data, posterior->positions, fit);
+  FillProfiles(data, fit);
   // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
     LeaveOneOut(data, problem, *posterior, options, fit);

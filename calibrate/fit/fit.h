@@ -62,6 +62,7 @@ struct Fit {
   double kernel_in_sample_error = 0;
   double kernel_leave_one_out_error = 0;
   FittedRange range;
+  std::vector<FittedProfile> profiles;
   std::vector<FittedRun> runs;
   std::vector<RankFit> ranks;  // groups of ranks, by how many
   // Of kernels by themselves, the parameter that has another value there

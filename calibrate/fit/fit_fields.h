@@ -68,6 +68,13 @@ void VisitFields(Archive& archive, P& place) {
   archive(model::Field{.name = "power_share", .low = 1e-6}, place.power_share);
 }
 
+template <class Archive, model::Of<FittedProfile> P>
+void VisitFields(Archive& archive, P& profile) {
+  archive(model::Field{.name = "run", .required = true}, profile.label);
+  archive(model::Field{.name = "workload", .required = true}, profile.workload);
+  archive(model::Field{.name = "assumed"}, profile.assumed);
+}
+
 template <class Archive, model::Of<FittedRun> R>
 void VisitFields(Archive& archive, R& run) {
   archive(model::Field{.name = "run", .required = true}, run.label);
@@ -440,6 +447,14 @@ void VisitTail(Archive& archive, F& fit) {
                        "datasheet's; errors\nof the logarithms, scatter of "
                        "log(model / measured)."},
       fit.power);
+  archive(
+      model::Field{
+          .name = "profiles",
+          .one_line = true,
+          .comment =
+              "Runs of which a profiler showed what engines do; times of them "
+              "are among\nthe runs below."},
+      fit.profiles);
   archive(
       model::Field{.name = "runs", .required = !model::ReadingArchive<Archive>},
       fit.runs);

@@ -37,4 +37,12 @@ struct FittedRun {
   std::optional<model::Seconds<>> left_out;
 };
 
+// One run of which a profiler showed what the engines do (engine_profile.h). A
+// time of it is a FittedRun, too.
+struct FittedProfile {
+  std::string label;
+  std::string workload;  // as Describe writes it
+  bool assumed = false;  // as of a FittedRun
+};
+
 }  // namespace trainfare::calibrate

@@ -473,6 +473,10 @@ JobEstimate EstimateJob(const Scenario& scenario,
         return steps.TimeAt(model::Work::kForward, batch, 1, length);
       });
 
+  // Nobody has run it with that input pipeline.
+  if (job.run.input_wait > Seconds<>()) {
+    job.step.grade = std::max(job.step.grade, calibrate::Grade::kInterpolated);
+  }
   job.run_low = job.run_high = job.run.total();
   job.run_low_95 = job.run_high_95 = job.run.total();
   if (detail == Detail::kAll) {

@@ -17,7 +17,7 @@ using calibrate::PublishedRun;
 using calibrate::PublishedUse;
 using calibrate::PublishedValue;
 
-// The table that a row stands in: "table 4.16" of its document.
+// The table that a row stands in: its number and its document.
 std::vector<std::string> TablesOf(const PublishedRow& row) {
   std::vector<std::string> tables;
   for (size_t i = 0; i < row.refs.size(); ++i) {
@@ -38,6 +38,7 @@ struct Entry {
   const PublishedRun* run;
   double printed;
   double predicted;
+  size_t row;  // whose answer it is
 };
 
 // Pairs of different devices whose printed figures differ by more than 5 %.
@@ -56,7 +57,8 @@ void AddPairs(const std::string& table,
                        quantity,
                        first.run->name,
                        second.run->name,
-                       first.predicted < second.predicted});
+                       first.predicted < second.predicted,
+                       {first.row, second.row}});
     }
   }
 }
@@ -65,16 +67,18 @@ void AddPairs(const std::string& table,
 
 std::vector<PublishedRank> RankPublished(
     const Published& published,
+    const std::vector<size_t>& asked,
     const std::vector<PublishedPrediction>& predictions) {
-  std::map<std::string, double> times;  // predicted, by run
-  for (size_t i = 0; i < published.rows.size(); ++i) {
-    const auto& value = predictions[i].answer.value;
-    if (published.rows[i].quantity == "run_time" && value) {
-      times[published.rows[i].run] = *value;
+  std::map<std::string, size_t> times;  // rows with a predicted one, by run
+  for (const size_t i : asked) {
+    if (published.rows[i].quantity == "run_time" &&
+        predictions[i].answer.value) {
+      times[published.rows[i].run] = i;
     }
   }
   std::map<std::pair<std::string, std::string>, std::vector<Entry>> tables;
-  for (const PublishedRow& row : published.rows) {
+  for (const size_t i : asked) {
+    const PublishedRow& row = published.rows[i];
     const bool time = row.quantity == "run_time";
     if ((!time && row.quantity != "cost") || !Counts(row)) continue;
     if (row.value.kind != PublishedValue::Kind::kNumber) continue;
@@ -82,11 +86,13 @@ std::vector<PublishedRank> RankPublished(
     const auto predicted = times.find(run.name);
     if (!run.device || predicted == times.end()) continue;
     if (!time && !run.price) continue;
-    const double ours = time ? predicted->second
-                             : predicted->second * run.price->base() *
+    const double seconds = *predictions[predicted->second].answer.value;
+    const double ours = time ? seconds
+                             : seconds * run.price->base() *
                                    static_cast<double>(run.device_count);
     for (const std::string& table : TablesOf(row)) {
-      tables[{table, row.quantity}].push_back({&run, row.value.low, ours});
+      tables[{table, row.quantity}].push_back(
+          {&run, row.value.low, ours, predicted->second});
     }
   }
   std::vector<PublishedRank> ranks;

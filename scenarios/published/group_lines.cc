@@ -142,14 +142,17 @@ std::vector<GroupLine> AskedLines(const PublishedGroup& group,
   return lines;
 }
 
-GroupLine RankLine(const std::vector<PublishedRank>& ranks,
-                   std::string_view quantity) {
+GroupLine RankLine(const JudgedAnswers& answers, std::string_view quantity) {
   GroupLine line;
   line.measure = LineMeasure::kRightOrWrong;
-  for (const PublishedRank& rank : ranks) {
+  for (const PublishedRank& rank : answers.ranks) {
     if (rank.quantity != quantity) continue;
     ++line.judged;
     if (rank.right) ++line.right;
+    const auto seen = [&](size_t row) {
+      return answers.predictions.rows[row].seen;
+    };
+    if (std::any_of(rank.rows.begin(), rank.rows.end(), seen)) ++line.seen;
   }
   return line;
 }

@@ -46,8 +46,7 @@ std::vector<GroupLine> AskedLines(const calibrate::PublishedGroup& group,
                                   std::vector<GroupLine> lines);
 
 // Orders of devices by a quantity.
-GroupLine RankLine(const std::vector<PublishedRank>& ranks,
-                   std::string_view quantity);
+GroupLine RankLine(const JudgedAnswers& answers, std::string_view quantity);
 
 // What is asked under one protocol, if anything.
 using AskedLimit = std::optional<calibrate::PublishedGroup::Limit>;

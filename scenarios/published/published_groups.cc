@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,15 +118,52 @@ Json LineJson(const GroupPart& part,
   return json;
 }
 
-PublishedGroup RankGroup(std::string_view quantity, std::string_view title) {
+// Groups of the rows whose answers devices are ordered by.
+std::set<std::string> GroupsBehind(const PublishedResult& result,
+                                   const JudgedAnswers& answers,
+                                   std::string_view quantity) {
+  std::set<std::string> groups;
+  for (const PublishedRank& rank : answers.ranks) {
+    if (rank.quantity != quantity) continue;
+    for (const size_t row : rank.rows) {
+      groups.insert(result.published.rows[row].group);
+    }
+  }
+  return groups;
+}
+
+// What was chosen on any of the groups behind an order was chosen on it.
+std::string ChosenOn(const PublishedResult& result,
+                     const std::set<std::string>& groups) {
+  std::string chosen = "no";
+  for (const PublishedGroup& group : result.published.groups) {
+    if (!groups.contains(group.name) || chosen == "yes") continue;
+    if (group.chosen != "no") chosen = group.chosen;
+  }
+  return chosen;
+}
+
+PublishedGroup RankGroup(std::string_view quantity,
+                         std::string_view title,
+                         std::string chosen) {
   PublishedGroup group;
   group.name = fmt::format("order_by_{}", quantity);
   group.title = title;
   PublishedGroup::Limit all_right;
   all_right.all_right = true;
   group.as_shipped = group.leave_one_out = all_right;
-  group.chosen = "no";
+  group.chosen = std::move(chosen);
   return group;
+}
+
+// How many parameters fits determine behind answers of these groups.
+int64_t ParametersBehind(const JudgedAnswers& answers,
+                         const std::set<std::string>& groups) {
+  std::set<std::string> names;
+  for (const auto& [group, of_group] : answers.predictions.free_parameters) {
+    if (groups.contains(group)) names.insert(of_group.begin(), of_group.end());
+  }
+  return static_cast<int64_t>(names.size());
 }
 
 // A line each; the limit of the group is one, which all of them meet.
@@ -162,13 +201,11 @@ Table GroupTable(const PublishedResult& result,
     }
     if (rows.empty()) continue;
     for (const JudgedAnswers& answers : result.answers) {
-      const auto& free = answers.predictions.free_parameters;
-      const auto found = free.find(group.name);
       // What something is asked of, and nothing is answered, is not left out.
       AddLines({group,
                 answers.protocol,
                 AskedLines(group, LinesOf(result.published, answers, rows)),
-                found == free.end() ? 0 : found->second},
+                ParametersBehind(answers, {group.name})},
                table,
                list,
                limits);
@@ -178,11 +215,18 @@ Table GroupTable(const PublishedResult& result,
       {{"run_time", "order of devices by time"},
        {"cost", "order of devices by cost"}}};
   for (const auto& [quantity, title] : orders) {
-    const PublishedGroup group = RankGroup(quantity, title);
     for (const JudgedAnswers& answers : result.answers) {
-      const GroupLine line = RankLine(answers.ranks, quantity);
+      const GroupLine line = RankLine(answers, quantity);
       if (line.judged == 0) continue;
-      AddLines({group, answers.protocol, {line}, 0}, table, list, limits);
+      const std::set<std::string> behind =
+          GroupsBehind(result, answers, quantity);
+      const PublishedGroup group =
+          RankGroup(quantity, title, ChosenOn(result, behind));
+      AddLines(
+          {group, answers.protocol, {line}, ParametersBehind(answers, behind)},
+          table,
+          list,
+          limits);
     }
   }
   return table;

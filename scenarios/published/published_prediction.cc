@@ -46,6 +46,9 @@ std::set<std::string> RunsBehind(const Fit& fit) {
   for (const calibrate::FittedRun& run : fit.runs) {
     runs.insert(RunOfLabel(run.label));
   }
+  for (const calibrate::FittedProfile& profile : fit.profiles) {
+    runs.insert(RunOfLabel(profile.label));
+  }
   for (const calibrate::RankFit& ranks : fit.ranks) {
     for (const calibrate::FittedRun& run : ranks.runs) {
       runs.insert(RunOfLabel(run.label));
@@ -102,12 +105,8 @@ class PublishedPredictor {
     return prediction;
   }
 
-  std::map<std::string, int64_t> FreeParameters() const {
-    std::map<std::string, int64_t> counts;
-    for (const auto& [group, names] : parameters_) {
-      counts[group] = static_cast<int64_t>(names.size());
-    }
-    return counts;
+  const std::map<std::string, std::set<std::string>>& FreeParameters() const {
+    return parameters_;
   }
 
  private:

@@ -2,10 +2,10 @@
 
 // Every published row beside what the product answers for its run.
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,9 +38,9 @@ struct PublishedPrediction {
 
 struct PublishedPredictions {
   std::vector<PublishedPrediction> rows;  // one a row, in their order
-  // Parameters that the fits determine, of all devices that a group's rows
-  // were answered by.
-  std::map<std::string, int64_t> free_parameters;
+  // Names of the parameters that the fits determine, of all devices that a
+  // group's rows were answered by.
+  std::map<std::string, std::set<std::string>> free_parameters;
 };
 
 // A figure of a run, or of its twin, has no part in its own prediction. `only`:

@@ -5,6 +5,7 @@
 namespace trainfare::scenarios {
 
 JudgedAnswers AnswersOf(const calibrate::Published& published,
+                        const std::vector<size_t>& asked,
                         PublishedProtocol protocol) {
   JudgedAnswers answers;
   answers.protocol = protocol;
@@ -13,7 +14,7 @@ JudgedAnswers AnswersOf(const calibrate::Published& published,
   for (size_t i = 0; i < published.rows.size(); ++i) {
     answers.errors.push_back(ErrorOf(published, published.rows[i], rows[i]));
   }
-  answers.ranks = RankPublished(published, rows);
+  answers.ranks = RankPublished(published, asked, rows);
   return answers;
 }
 

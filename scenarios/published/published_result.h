@@ -30,7 +30,9 @@ struct PublishedResult {
   std::vector<JudgedAnswers> answers;  // a protocol each
 };
 
+// `asked`: places of the rows that are reported, in ascending order.
 JudgedAnswers AnswersOf(const calibrate::Published& published,
+                        const std::vector<size_t>& asked,
                         PublishedProtocol protocol);
 
 // Whether something that moves a run's answer is stated nowhere: its price and

@@ -189,7 +189,7 @@ Report ValidatePublished(const ValidateOptions& options) {
   const Published published = calibrate::LoadPublished(folder);
   PublishedResult result{published, RowsOf(published, options.files), {}};
   for (const PublishedProtocol one : kProtocols) {
-    result.answers.push_back(AnswersOf(published, one));
+    result.answers.push_back(AnswersOf(published, result.rows, one));
   }
   Report report;
   Json groups = Json::array();

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -61,6 +62,7 @@ model::Seconds<> ModelledBy(const Fit& fit,
 struct Sources {
   std::vector<Observation> observations;
   std::vector<EngineProfile> profiles;
+  std::vector<Observation> over_ranks;
 };
 
 // Runs of our own, which lie beside the tests.
@@ -87,7 +89,8 @@ Sources SourcesOfFits() {
   ObservationFiles published =
       RecordsOf(LoadPublished(TRAINFARE_ROOT "/scenarios/published"));
   Sources sources{std::move(published.observations),
-                  std::move(published.profiles)};
+                  std::move(published.profiles),
+                  std::move(published.ranks.observations)};
   for (const char* file : {"nvidia_dle_training.csv",
                            "lambda_deeplearning_benchmark.csv",
                            "neusight_labels.csv",
@@ -136,6 +139,8 @@ TEST_CASE("shipped fits are of the model that ships" *
   const Sources sources = SourcesOfFits();
   int64_t compared = 0;
   std::set<std::string> neuron;
+  std::set<std::string> profiled;
+  int64_t of_ranks = 0;
   for (const fs::path& path : fs::directory_iterator(kFits)) {
     if (path.extension() != ".yaml") continue;
     const Fit fit = LoadFit(path.string());
@@ -146,6 +151,30 @@ TEST_CASE("shipped fits are of the model that ships" *
     if (of_neuron) neuron.insert(device.name);
     CAPTURE(fit.device);
     const StepsOfDevice known = StepsOf(device, sources);
+    for (const RankFit& ranks : fit.ranks) {
+      for (const FittedRun& run : ranks.runs) {
+        CAPTURE(run.label);
+        const auto found = std::find_if(sources.over_ranks.begin(),
+                                        sources.over_ranks.end(),
+                                        [&](const Observation& o) {
+                                          return o.label == run.label &&
+                                                 o.quantity == run.quantity;
+                                        });
+        REQUIRE(found != sources.over_ranks.end());
+        CHECK(found->assumed == run.assumed);
+        ++of_ranks;
+      }
+    }
+    for (const FittedProfile& profile : fit.profiles) {
+      CAPTURE(profile.label);
+      const auto found = std::find_if(
+          sources.profiles.begin(),
+          sources.profiles.end(),
+          [&](const EngineProfile& p) { return p.label == profile.label; });
+      REQUIRE(found != sources.profiles.end());
+      CHECK(found->assumed == profile.assumed);
+      profiled.insert(device.name);
+    }
     for (const FittedRun& run : fit.runs) {
       CAPTURE(run.label);
       const auto found = known.find({run.label, run.quantity});
@@ -161,6 +190,8 @@ TEST_CASE("shipped fits are of the model that ships" *
     }
   }
   CHECK(compared > 400);
+  CHECK(of_ranks == 8);
+  CHECK(profiled == std::set<std::string>{"trainium1", "trainium1_core"});
   CHECK(neuron ==
         std::set<std::string>{
             "inferentia2", "inferentia2_core", "trainium1", "trainium1_core"});

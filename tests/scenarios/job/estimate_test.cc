@@ -562,6 +562,30 @@ TEST_CASE("slow input is what a step waits for") {
   CHECK(job.Bottleneck().starts_with("input-bound"));
 }
 
+TEST_CASE("nobody has measured a step that waits for its input") {
+  const FitFolder none;
+  Fits fits;
+  const hardware::Device& h200 =
+      hardware::DeviceCatalog::Shipped().Find("h200_sxm");
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.architecture.labels = 2;
+  scenario.workload.precision = model::Precision::kFp32;
+  scenario.workload.stack.fusion = model::Fusion::kFused;
+  scenario.workload.optimizer.implementation =
+      model::OptimizerImplementation::kFused;
+  scenario.workload.batch = 8;
+  scenario.padding = {};
+  scenario.padding.kind = PaddingKind::kStatic;
+  scenario.padding.length = 64;
+  const auto grade = [&] {
+    return EstimateJob(scenario, fits.PredictorOf(h200), ClusterOf(h200, 1))
+        .step.grade;
+  };
+  CHECK(grade() == calibrate::Grade::kMeasured);
+  scenario.extras.load_per_sample = model::Milliseconds(100);
+  CHECK(grade() == calibrate::Grade::kInterpolated);
+}
+
 TEST_CASE("two and four of every device") {
   for (const hardware::Device& device :
        hardware::DeviceCatalog::Shipped().devices()) {

@@ -69,6 +69,20 @@ TEST_CASE("each group stands under both protocols with what moves it") {
   }
 }
 
+TEST_CASE("orders are as free, seen and chosen as what they are made of") {
+  int64_t orders = 0;
+  for (const auto& group : PublishedAnswerJson()["groups"]) {
+    if (!group["group"].get<std::string>().starts_with("order_by_")) continue;
+    ++orders;
+    CHECK(group["chosen_on_these_rows"] == "yes");
+    // More than any group of one maker's devices has.
+    CHECK(group["free_parameters"] > 20);
+    const bool shipped = group["protocol"] == "as-shipped";
+    CHECK((group["seen_by_fit"] > 0) == shipped);
+  }
+  CHECK(orders == 4);
+}
+
 TEST_CASE("every row of a group is in one line of it") {
   // By group and protocol: those of the rows, and those that the lines count.
   std::map<std::string, int64_t> of_rows;

@@ -22,6 +22,7 @@ struct AskedErrors {
   std::optional<double> worst;
   bool all_right = false;
   bool all_inside = false;
+  bool all_answered = false;  // what was run is never refused
 
   bool operator==(const AskedErrors&) const = default;
 };
@@ -30,6 +31,11 @@ AskedErrors Worst(double percent) { return {.median = {}, .worst = percent}; }
 
 AskedErrors MedianAndWorst(double median, double worst) {
   return {.median = median, .worst = worst};
+}
+
+AskedErrors NoneRefused(AskedErrors asked) {
+  asked.all_answered = true;
+  return asked;
 }
 
 const AskedErrors kAllRight = {.median = {}, .worst = {}, .all_right = true};
@@ -47,22 +53,27 @@ const std::map<std::string, RequestedRow>& Request() {
       // 2 and 4 GPUs
       {"data_parallel",
        {Worst(10), AskedErrors{.median = {}, .worst = 15, .all_inside = true}}},
-      {"tpu_times", {MedianAndWorst(6, 15), MedianAndWorst(8, 20)}},
-      {"trainium", {Worst(12), Worst(20)}},
+      {"tpu_times",
+       {NoneRefused(MedianAndWorst(6, 15)),
+        NoneRefused(MedianAndWorst(8, 20))}},
+      {"trainium", {NoneRefused(Worst(12)), NoneRefused(Worst(20))}},
       {"emotion", {MedianAndWorst(10, 25), MedianAndWorst(10, 25)}},
-      {"sambanova", {Worst(10), {}}},
-      {"cerebras", {Worst(10), {}}},
-      {"groq", {Worst(10), {}}},
+      {"sambanova", {NoneRefused(Worst(10)), {}}},
+      {"cerebras", {NoneRefused(Worst(10)), {}}},
+      {"groq", {NoneRefused(Worst(10)), {}}},
       {"graphcore", {Worst(10), {}}},
       {"energy", {Worst(10), Worst(12)}},
-      {"fits", {kAllRight, {}}}};
+      {"fits", {NoneRefused(kAllRight), {}}}};
   return table;
 }
 
 std::optional<AskedErrors> AskedOf(const AskedLimit& limit) {
   if (!limit) return std::nullopt;
-  return AskedErrors{
-      limit->median, limit->worst, limit->all_right, limit->all_inside};
+  return AskedErrors{limit->median,
+                     limit->worst,
+                     limit->all_right,
+                     limit->all_inside,
+                     limit->all_answered};
 }
 
 }  // namespace
