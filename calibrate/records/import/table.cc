@@ -122,9 +122,28 @@ void RefuseImpossible(const Observation& observation) {
   }
 }
 
-UsedRow Read(const TableRow& row) {
+// A rate in FLOPs is read where its run has no other figure of its time, and
+// the row says how they were counted; a share of a peak says it of none.
+void RefuseUncounted(const TableRow& row, Metric metric, bool timed) {
+  const std::string& name = row["metric"];
+  if (timed) {
+    throw Unused{fmt::format(
+        "metric {}: a rate in FLOPs, whose convention differs: the same runs' "
+        "tokens/s or step times are read",
+        name)};
+  }
+  FlopsOf(row);
+  if (metric == Metric::kShareOfPeak) {
+    throw Unused{fmt::format(
+        "metric {}: of which peak it is a share is not stated", name)};
+  }
+}
+
+// `timed`: other rows tell the time of the same run.
+UsedRow Read(const TableRow& row, bool timed) {
   UsedRow used;
   const MetricRule& metric = MetricOf(row);
+  if (IsOfFlops(metric.metric)) RefuseUncounted(row, metric.metric, timed);
   used.metric = metric.metric;
   if (TaskOf(row["task"]) == Task::kTokenBatches) {
     throw Unused{"batch counted in tokens"};
@@ -154,11 +173,11 @@ UsedRow Read(const TableRow& row) {
   }
   // Replicas of a forward pass do not talk to each other.
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
-  if (observation.device_count > 1) SetHosts(row, observation);
   const std::string& device = row["device"];
+  observation.device = DeviceName(device);
+  if (observation.device_count > 1) SetHosts(row, observation);
   if (device.empty()) throw Unused{"device not stated"};
   if (Lowered(device) == "cpu") throw Unused{"device: which cpu not stated"};
-  observation.device = DeviceName(device);
   const std::string other =
       OtherDeviceNamed(row["system_name"], observation.device);
   if (!other.empty()) {
@@ -225,6 +244,30 @@ CsvRow WithNotes(const CsvFile& csv, CsvRow row) {
   return row;
 }
 
+// All that a row says but of what figure it is.
+std::string RunOf(const CsvFile& csv, const CsvRow& row) {
+  std::string run;
+  for (size_t column = 0; column < row.fields.size(); ++column) {
+    const std::string& name = csv.header()[column];
+    if (name == "metric" || name == "value" || name == "notes") continue;
+    run += row.fields[column] + '\n';
+  }
+  return run;
+}
+
+// Runs of which a row tells the time otherwise than by FLOPs.
+std::set<std::string> TimedRuns(const CsvFile& csv) {
+  const auto& metrics = RulesOfTables().metrics;
+  std::set<std::string> runs;
+  for (const CsvRow& row : csv.rows()) {
+    const auto known = metrics.find(csv.Field(row, "metric"));
+    if (known == metrics.end()) continue;
+    const Metric metric = known->second.metric;
+    if (IsTime(metric) && !IsOfFlops(metric)) runs.insert(RunOf(csv, row));
+  }
+  return runs;
+}
+
 // A fault with its place, where whoever found it did not know that.
 InputError Placed(const InputError& fault, const TableRow& row) {
   const std::string_view text = fault.what();
@@ -245,6 +288,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
   RequireColumns(csv, name);
   Table table;
   table.rows = static_cast<int64_t>(csv.rows().size());
+  const std::set<std::string> timed = TimedRuns(csv);
   std::vector<UsedRow> used;
   std::map<std::string, std::string> first_of;  // run to its first row
   // A run's throughputs and its step time are one measurement; a throughput
@@ -259,7 +303,7 @@ Table ParseTable(std::string_view text, const std::string& name) {
     const CsvRow csv_row = WithNotes(csv, as_published);
     const TableRow row{csv, csv_row, name};
     try {
-      UsedRow read = Read(row);
+      UsedRow read = Read(row, timed.contains(RunOf(csv, as_published)));
       read.line = csv_row.line;
       std::string label = fmt::format("{}:{}", name, csv_row.line);
       if (IsMemory(read.metric)) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/hardware_flops.h"
+#include "model/kernels.h"
 #include "model/letters.h"
 #include "model/limits.h"
 
@@ -54,6 +56,15 @@ bool HoldsEvaluations(const TableRow& row, const MetricRule& metric) {
          ContainsAny(row["notes"], RulesOfTables().with_evaluations);
 }
 
+// Of a device's step, as the row counts them.
+double CountedFlops(const TableRow& row, const Workload& workload) {
+  const FlopsRule& rule = FlopsOf(row);
+  return static_cast<double>(
+      rule.recomputed ? model::StepHardwareFlops(workload, rule.pairs)
+                      : workload.accumulation *
+                            model::MicroBatchModelFlops(workload, rule.pairs));
+}
+
 MemoryFigure FigureOf(Metric metric, const std::string& framework) {
   switch (metric) {
     case Metric::kPeakReserved:
@@ -79,6 +90,17 @@ const Benchmark* BenchmarkOf(const TableRow& row) {
                Contains(model::Lowered(row["model"]), one.model);
       });
   return found == known.end() ? nullptr : &*found;
+}
+
+const FlopsRule& FlopsOf(const TableRow& row) {
+  const std::string notes = Lowered(row["notes"]);
+  for (const FlopsRule& rule : RulesOfTables().flops) {
+    if (Says(notes, rule.words)) return rule;
+  }
+  throw Unused{
+      fmt::format("metric {}: by which convention its FLOPs are counted is not "
+                  "stated",
+                  row["metric"])};
 }
 
 model::Seconds<> TimeOf(const TableRow& row,
@@ -112,6 +134,10 @@ model::Seconds<> TimeOf(const TableRow& row,
     case Metric::kEpoch:
       seconds = value * metric.unit * sequences / SamplesOf(row);
       break;
+    case Metric::kFlopsOfDevice:
+      seconds = CountedFlops(row, workload) / (value * metric.unit);
+      break;
+    case Metric::kShareOfPeak:
     case Metric::kPowerOfDevice:
     case Metric::kPeakAllocated:
     case Metric::kPeakReserved:

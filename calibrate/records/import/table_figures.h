@@ -27,6 +27,9 @@ struct UsedRow {
 // The benchmark that a row is of; nullptr where none is known.
 const Benchmark* BenchmarkOf(const TableRow& row);
 
+// How the FLOPs of a row are counted. Throws Unused where it does not say.
+const FlopsRule& FlopsOf(const TableRow& row);
+
 // The time of what is observed, from a value of a metric of times. Throws
 // Unused where the row does not say enough, InputError where the time is none.
 model::Seconds<> TimeOf(const TableRow& row,

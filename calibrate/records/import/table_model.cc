@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,12 @@ int64_t LengthOf(const TableRow& row) {
   return length >= 1.0 && length <= double{model::kLongestSequence}
              ? static_cast<int64_t>(length)
              : 0;
+}
+
+// Of a head, by notes ("head_dim 128"): heads need not make the width.
+std::optional<int64_t> StatedHeadSize(const TableRow& row) {
+  static const std::regex size(R"(\bhead_dim[ =](\d{1,5})\b)");
+  return NumberIn(row["stack_notes"], size);
 }
 
 Architecture Decoder(const TableRow& row, std::string name) {
@@ -75,6 +82,7 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     a.head_size = 0;
     a.rotary_head_size = 0;
   }
+  if (const auto size = StatedHeadSize(row)) a.head_size = *size;
   const int64_t keys =
       row.Count("kv_heads").value_or(wide ? a.heads : a.key_heads());
   a.key_value_heads = keys == a.heads ? 0 : keys;
@@ -144,6 +152,11 @@ Architecture ArchitectureOf(const TableRow& row) {
   }
   for (const ModelFamily& family : rules.model_families) {
     if (!dashed.starts_with(family.beginning)) continue;
+    for (const std::string& words : family.stated) {
+      if (Contains(row["stack_notes"], words)) continue;
+      throw Unused{fmt::format(
+          "model: \"{}\" of {} is not stated", words, row["model"])};
+    }
     Architecture a = model::FindArchitecture(family.preset);
     a.name = name;
     return OfFamily(row, std::move(a), /*of_name=*/false);

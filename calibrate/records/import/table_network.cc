@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "calibrate/records/import/table_parallel.h"
 #include "calibrate/records/import/table_rules.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/unit_text.h"
@@ -88,9 +89,30 @@ std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
   return RateBetweenHosts(notes);
 }
 
+// Slices stand for hosts: what is between them is a network.
+void SetSlices(const TableRow& row, int64_t slices, Observation& observation) {
+  if (observation.device_count % slices != 0) {
+    throw Unused{"devices that do not fill their slices"};
+  }
+  observation.hosts = slices;
+  observation.network = NetworkOf(row);
+  if (observation.network) return;
+  const auto& known = RulesOfTables().slice_networks;
+  const auto of_device = known.find(observation.device);
+  if (of_device == known.end()) {
+    throw Unused{"the network between its slices is not known"};
+  }
+  observation.network = of_device->second *
+                        static_cast<double>(observation.device_count / slices);
+}
+
 }  // namespace
 
 void SetHosts(const TableRow& row, Observation& observation) {
+  if (const int64_t slices = SlicesOf(row); slices > 1) {
+    SetSlices(row, slices, observation);
+    return;
+  }
   if (const auto hosts = row.Count("nodes")) {
     observation.hosts = *hosts;
   } else if (const auto each = row.Count("devices_per_node")) {

@@ -22,13 +22,17 @@ using model::Workload;
 constexpr const char* kSharingNotStated =
     "how its devices share the model is not stated";
 
+// FSDP within groups of ranks, each of which has all.
+constexpr std::string_view kHybrid = "hybrid";
+
 // Words of a sharding column, up to its first space.
-constexpr auto kShards =
-    std::to_array<std::pair<std::string_view, Shard>>({{"none", Shard::kNone},
-                                                       {"zero1", Shard::kZero1},
-                                                       {"zero2", Shard::kZero2},
-                                                       {"zero3", Shard::kZero3},
-                                                       {"fsdp", Shard::kFsdp}});
+constexpr auto kShards = std::to_array<std::pair<std::string_view, Shard>>(
+    {{"none", Shard::kNone},
+     {"zero1", Shard::kZero1},
+     {"zero2", Shard::kZero2},
+     {"zero3", Shard::kZero3},
+     {"fsdp", Shard::kFsdp},
+     {kHybrid, Shard::kFsdp}});
 
 Shard ShardOf(const TableRow& row) {
   std::string sharding = Lowered(row["sharding"]);
@@ -46,6 +50,23 @@ Shard ShardOf(const TableRow& row) {
     if (known == word) return shard;
   }
   throw Unused{fmt::format("not predicted: {} over ranks", row["sharding"])};
+}
+
+// Groups over which all is replicated.
+int64_t CopiesOf(const TableRow& row, int64_t devices) {
+  const std::string notes = Lowered(row.AllNotes());
+  static const std::regex group(R"(\bfsdp group (\d{1,7})\b)");
+  int64_t copies = 1;
+  if (const auto ranks = NumberIn(notes, group)) {
+    if (devices % *ranks != 0) {
+      throw Unused{"its groups of FSDP do not divide its devices"};
+    }
+    copies = devices / *ranks;
+  } else if (Contains(notes, "fsdp within a slice")) {
+    copies = SlicesOf(row);
+  }
+  if (copies > 1 && copies < devices) return copies;
+  throw Unused{"hybrid sharding: over how many ranks is not stated"};
 }
 
 // What ranks divide of an update where nothing is sharded.
@@ -119,6 +140,11 @@ std::string WithoutOneWay(const std::string& words) {
 }
 
 }  // namespace
+
+int64_t SlicesOf(const TableRow& row) {
+  static const std::regex slices(R"(\bslices=(\d{1,5})\b)");
+  return NumberIn(Lowered(row["stack_notes"]), slices).value_or(1);
+}
 
 void RefuseSplit(const TableRow& row) {
   const std::string stack = WithoutOneWay(Lowered(row["stack_notes"]));
@@ -199,6 +225,11 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = devices;
+  if (Lowered(row["sharding"]).starts_with(kHybrid)) {
+    parallel.replicate = CopiesOf(row, devices);
+  } else if (SlicesOf(row) > 1) {
+    throw Unused{"sharded within or over its slices is not stated"};
+  }
   return parallel;
 }
 

@@ -16,6 +16,10 @@ void RefuseSplit(const TableRow& row);
 // Micro-batches of a step. Work and batch are known. Throws Unused.
 int64_t AccumulationOf(const TableRow& row, const model::Workload& workload);
 
+// Slices of TPUs, each joined within and all by the data centre's network; 1
+// where the row says nothing of them.
+int64_t SlicesOf(const TableRow& row);
+
 // Throws Unused where batch and devices say that a model was shared, and not
 // how. Batch and accumulation are known.
 void RefuseSharedModel(const TableRow& row, const model::Workload& workload);

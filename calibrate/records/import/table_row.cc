@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -76,6 +75,15 @@ bool Says(std::string_view text, std::string_view word) {
     }
   }
   return false;
+}
+
+std::optional<int64_t> NumberIn(const std::string& words,
+                                const std::regex& pattern) {
+  std::smatch found;
+  if (!std::regex_search(words, found, pattern)) return std::nullopt;
+  const auto number = hardware::ParseNumber(found.str(1));
+  if (!number || *number < 1) return std::nullopt;
+  return static_cast<int64_t>(*number);
 }
 
 void TableRow::Fail(std::string_view column, std::string_view expected) const {

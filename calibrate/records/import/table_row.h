@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,10 @@ inline bool SaysAny(std::string_view text, const Words& words) {
     return Says(text, word);
   });
 }
+
+// The number above 0 that the first group of a pattern finds in words.
+std::optional<int64_t> NumberIn(const std::string& words,
+                                const std::regex& pattern);
 
 using model::Lowered;
 

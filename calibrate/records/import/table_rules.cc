@@ -155,6 +155,10 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
               [](const YamlMap& map, const std::string& at) {
                 return map.Number(at, 1.0, 1e12);
               });
+  rules.slice_networks = NamedOf(
+      root, "slice_networks", [](const YamlMap& map, const std::string& at) {
+        return map.Bandwidth(at);
+      });
   const auto shard_rule = [](const YamlMap& map) {
     return ShardRule{model::Lowered(map.Text("words")),
                      WordOf<model::Shard>(map, "shard")};
@@ -239,6 +243,11 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
     return EpochRule{map.Text("words"),
                      map.Integer("samples", 1, model::kMostSamples)};
   });
+  rules.flops = ListOf(root, "flops", [](const YamlMap& map) {
+    return FlopsRule{model::Lowered(map.Text("words")),
+                     WordOf<model::CountedPairs>(map, "pairs"),
+                     map.Flag("recomputed")};
+  });
   rules.unused_metrics = NamedOf(
       root, "unused_metrics", [](const YamlMap& map, const std::string& at) {
         return map.Text(at);
@@ -256,7 +265,10 @@ void ReadModels(const YamlMap& root, TableRules& rules) {
                           one.OptionalInteger("vocabulary", 1, 10'000'000)};
       });
   rules.model_families = ListOf(root, "model_families", [](const YamlMap& map) {
-    return ModelFamily{map.Text("beginning"), PresetOf(map)};
+    return ModelFamily{
+        map.Text("beginning"),
+        PresetOf(map),
+        map.Has("stated") ? map.Texts("stated") : std::vector<std::string>()};
   });
 }
 

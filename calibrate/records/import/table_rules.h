@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/kernels.h"
+#include "model/units.h"
 #include "model/words.h"
 #include "model/workload.h"
 
@@ -26,6 +28,8 @@ enum class Metric {
   kTokensOfDevice,  // a second
   kSequences,       // a second, of all devices
   kEpoch,           // time of all samples, whose number the notes say
+  kFlopsOfDevice,   // a second, counted by the convention that notes say
+  kShareOfPeak,     // the same over a peak
   kPowerOfDevice,   // mean, of one
   kPeakAllocated,   // memory, of the fullest device, of tensors
   kPeakReserved,    // with what the allocator keeps
@@ -42,6 +46,11 @@ inline constexpr bool IsMemory(Metric metric) {
 inline constexpr bool IsTime(Metric metric) {
   return metric != Metric::kPowerOfDevice && !IsMemory(metric) &&
          metric != Metric::kFailed;
+}
+
+// Times that a convention of counting FLOPs is needed for.
+inline constexpr bool IsOfFlops(Metric metric) {
+  return metric == Metric::kFlopsOfDevice || metric == Metric::kShareOfPeak;
 }
 
 struct MetricRule {
@@ -180,6 +189,13 @@ struct ProgramAdapters {
   std::optional<model::Masters> masters_alone;
 };
 
+// How the FLOPs of a rate are counted, by words of the notes.
+struct FlopsRule {
+  std::string words;
+  model::CountedPairs pairs = model::CountedPairs::kAll;
+  bool recomputed = false;  // blocks once more: model::StepHardwareFlops
+};
+
 // How many samples an epoch has, by words of the notes.
 struct EpochRule {
   std::string words;
@@ -212,6 +228,8 @@ struct NamedModel {
 struct ModelFamily {
   std::string beginning;
   std::string preset;
+  // Words of `stack_notes` without which its blocks may be others.
+  std::vector<std::string> stated;
 };
 
 template <class Value>
@@ -245,7 +263,8 @@ struct TableRules {
   std::vector<std::string> eight_bit_states;
   ByWord<Task> tasks;
   std::vector<std::string> reserved_peaks;
-  ByWord<double> measured_all_reduce;  // by column, in B/s
+  ByWord<double> measured_all_reduce;              // by column, in B/s
+  ByWord<model::BytesPerSecond<>> slice_networks;  // of a device, by its name
   std::vector<ShardRule> sharding;
   std::vector<ShardRule> divided_updates;
   std::vector<OffloadRule> offload;
@@ -266,6 +285,7 @@ struct TableRules {
   std::vector<std::string> no_splits;
   ByWord<MetricRule> metrics;
   std::vector<EpochRule> epochs;
+  std::vector<FlopsRule> flops;
   ByWord<std::string> unused_metrics;  // and why
   std::vector<std::string> packed_documents;
   std::vector<std::string> unpadded;
@@ -299,6 +319,10 @@ inline constexpr auto kWords<calibrate::Selective> =
          {calibrate::Selective::kAttention, "attention"}});
 
 template <>
+inline constexpr auto kWords<CountedPairs> = Words<CountedPairs>(
+    "pairs", {{CountedPairs::kAll, "all"}, {CountedPairs::kSeen, "seen"}});
+
+template <>
 inline constexpr auto kWords<calibrate::Task> = Words<calibrate::Task>(
     "task",
     {{calibrate::Task::kInference, "inference"},
@@ -316,6 +340,8 @@ inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(
      {calibrate::Metric::kTokensOfDevice, "tokens of a device"},
      {calibrate::Metric::kSequences, "sequences"},
      {calibrate::Metric::kEpoch, "epoch time"},
+     {calibrate::Metric::kFlopsOfDevice, "FLOPs of a device"},
+     {calibrate::Metric::kShareOfPeak, "share of a peak"},
      {calibrate::Metric::kPowerOfDevice, "power of a device"},
      {calibrate::Metric::kPeakAllocated, "peak allocated"},
      {calibrate::Metric::kPeakReserved, "peak reserved"},

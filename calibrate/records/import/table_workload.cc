@@ -282,7 +282,7 @@ void SetSelective(const TableRow& row, Workload& workload) {
         return;
     }
   }
-  throw Unused{"not predicted: recomputation selective"};
+  throw Unused{"recomputation selective: what is computed again is not stated"};
 }
 
 void SetRecomputation(const TableRow& row, model::Workload& workload) {

@@ -154,6 +154,92 @@ TEST_CASE("MLPerf's BERT of rounds whose logs say little") {
         doctest::Approx(0.2 / (1 + 2.0 / 45)));
 }
 
+// Narayanan et al. 2021: of 16 blocks of 1536, 51200 words, 2 of 2048 tokens
+// 96 x 4096 x 16 x 1536^2 (1 + 2048 / 9216 + 51200 / 393216) = 20.0747 TFLOPs, of
+// which three passes over all are 15.5392.
+TEST_CASE("a rate in FLOPs is a time by the convention that notes say") {
+  const auto row = [](std::string_view metric,
+                      std::string_view value,
+                      std::string_view notes) {
+    return fmt::format(
+        "V100-SXM2-16GB,1,gpt-1536x16,1536,16,16,16,6144,51200,2048,2,1,2,1,1,"
+        "1,none,full,fp16,none,,Megatron-LM,x,pretrain,{},{},{}",
+        metric,
+        value,
+        notes);
+  };
+  const auto seconds = [&](std::string_view notes) {
+    const Table table =
+        ParseDecoder(row("tflops_per_device", "43.25", notes) + "\n");
+    REQUIRE(table.observations.size() == 1);
+    return ToSeconds(table.observations[0].measured);
+  };
+  CHECK(seconds("case 1; hardware FLOPs (4 passes)") ==
+        doctest::Approx(20.0747 / 43.25).epsilon(1e-5));
+  const double all = seconds("TFLOP counts full (not causal) attention");
+  CHECK(all == doctest::Approx(15.5392 / 43.25).epsilon(1e-5));
+  // Scores of all pairs are 2.4739 of these; masks leave 2049 / 4096 of them.
+  CHECK(
+      seconds("TFLOP counts causal attention") ==
+      doctest::Approx((15.5392 - 2.4739 * 2047 / 4096) / 43.25).epsilon(1e-3));
+  for (const char* notes : {"", "TFLOP convention depends on the tag"}) {
+    CHECK(ReasonOfDecoder(row("tflops_per_device", "43.25", notes)) ==
+          "metric tflops_per_device: by which convention its FLOPs are counted "
+          "is not stated");
+  }
+  CHECK(ReasonOfDecoder(row("mfu_pct", "35", "hardware FLOPs (4 passes)")) ==
+        "metric mfu_pct: of which peak it is a share is not stated");
+  CHECK(ReasonOfDecoder(row("tflops_per_device",
+                            "43.25",
+                            "published TFLOPs under-report; hardware FLOPs (4 "
+                            "passes)")) ==
+        "fewer FLOPs than its convention counts");
+}
+
+TEST_CASE("a run's time is read where a rate in FLOPs is there, too") {
+  const auto row = [](std::string_view figure) {
+    return fmt::format(
+        "V100-SXM2-16GB,1,gpt-1536x16,1536,16,16,16,6144,51200,2048,2,1,2,1,1,"
+        "1,none,full,fp16,none,,OneFlow,x,pretrain,{}; under-report; hardware "
+        "FLOPs (4 passes)\n",
+        figure);
+  };
+  const Table table =
+      ParseDecoder(row("tflops_per_device,49.43,a") + row("step_s,0.40616,b") +
+                   row("mfu_pct,40,a"));
+  REQUIRE(table.observations.size() == 1);
+  CHECK(ToSeconds(table.observations[0].measured) == doctest::Approx(0.40616));
+  const std::string reason =
+      ": a rate in FLOPs, whose convention differs: the same runs' tokens/s or "
+      "step times are read";
+  CHECK(table.unused.at("metric tflops_per_device" + reason).size() == 1);
+  CHECK(table.unused.at("metric mfu_pct" + reason).size() == 1);
+}
+
+// 16 B: 32 blocks of 4 x 4096 x 8192 + 3 x 4096 x 28672, 2 x 32000 x 4096.
+TEST_CASE("MaxText's own decoders say their heads and gate") {
+  const auto row = [](std::string_view stack) {
+    return fmt::format(
+        "TPU v5e,256,maxtext-16B,4096,32,64,64,28672,32000,2048,6,1,1536,256,"
+        "1,1,fsdp,full,bf16,none,,MaxText (JAX),{},pretrain,tflops_per_device,"
+        "120,TFLOP counts full (not causal) attention",
+        stack);
+  };
+  const Table table =
+      ParseDecoder(row("gated MLP (silu) with head_dim 128") + "\n");
+  REQUIRE(table.observations.size() == 1);
+  const Observation& o = table.observations[0];
+  CHECK(o.workload.architecture.query_head_size() == 128);
+  CHECK(o.workload.architecture.gated);
+  const double weights =
+      32.0 * (4.0 * 4096 * 8192 + 3.0 * 4096 * 28672) + 32000.0 * 4096;
+  const double scores = 32.0 * 4 * 2048 * 8192;
+  CHECK(ToSeconds(o.measured) ==
+        doctest::Approx(6 * 2048 * 3 * (2 * weights + scores) / 120e12));
+  CHECK(ReasonOfDecoder(row("head_dim 128")) ==
+        "model: \"gated MLP\" of maxtext-16B is not stated");
+}
+
 // 88,500 samples in steps of 32: 910 s are 0.329 s a step.
 TEST_CASE("epochs and power of a run within a limit") {
   const std::string header =

@@ -62,9 +62,70 @@ TEST_CASE("ranks that share the state of a decoder say how") {
     CHECK(o.workload.parallel.data == (shard == model::Shard::kNone ? 0 : 8));
   }
   CHECK(ReasonOfDecoder(model + "hybrid" + rest.substr(0, rest.size() - 1)) ==
-        "not predicted: hybrid over ranks");
+        "hybrid sharding: over how many ranks is not stated");
+  CHECK(ReasonOfDecoder(model + "mics" + rest.substr(0, rest.size() - 1)) ==
+        "not predicted: mics over ranks");
   CHECK(ReasonOfDecoder(model + rest.substr(0, rest.size() - 1)) ==
         "how its devices share the model is not stated");
+}
+
+TEST_CASE("hybrid sharding says within how many ranks") {
+  const auto row = [](std::string_view stack, std::string_view notes) {
+    return fmt::format(
+        "H100-SXM5-80GB,512,llama3.1-70b,,,,,,,8192,2,1,1024,512,1,1,hybrid,"
+        "none,bf16,none,,MaxText (JAX),{},pretrain,step_s,15.519,{}",
+        stack,
+        notes);
+  };
+  const auto parallel = [&](std::string_view stack, std::string_view notes) {
+    const Table table = ParseDecoder(row(stack, notes) + "\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel;
+  };
+  const model::Parallel groups = parallel("v25", "FSDP group 128; MFU 51 %");
+  CHECK(groups.shard == model::Shard::kFsdp);
+  CHECK(groups.data == 512);
+  CHECK(groups.replicate == 4);
+  CHECK(ReasonOfDecoder(row("v25", "FSDP group 100")) ==
+        "its groups of FSDP do not divide its devices");
+  for (const char* none : {"FSDP group 1", "FSDP group 512", ""}) {
+    CHECK(ReasonOfDecoder(row("FSDP within a slice", none)) ==
+          "hybrid sharding: over how many ranks is not stated");
+  }
+}
+
+// A pod of 256 v5e has 6.4 Tbit/s to the data centre: 800 GB/s.
+TEST_CASE("slices of TPUs are data parallel over the data centre's network") {
+  const auto row = [](std::string_view device,
+                      std::string_view devices,
+                      std::string_view stack,
+                      std::string_view sharding = "hybrid") {
+    return fmt::format(
+        "{},{},llama2-7b,,,,,,,2048,6,1,,,1,1,{},full,bf16,none,,"
+        "MaxText (JAX),{},pretrain,step_s,2,n",
+        device,
+        devices,
+        sharding,
+        stack);
+  };
+  const Table table = ParseDecoder(
+      row("TPU v5e", "512", "FSDP within a slice; slices=2") + "\n");
+  REQUIRE(table.observations.size() == 1);
+  const Observation& o = table.observations[0];
+  CHECK(o.workload.parallel.shard == model::Shard::kFsdp);
+  CHECK(o.workload.parallel.replicate == 2);
+  CHECK(o.hosts == 2);
+  CHECK(o.network->base() == doctest::Approx(800e9));
+  CHECK(
+      ReasonOfDecoder(row("TPU v5e", "511", "FSDP within a slice; slices=2")) ==
+      "devices that do not fill their slices");
+  CHECK(
+      ReasonOfDecoder(row("TPU v4", "512", "FSDP within a slice; slices=2")) ==
+      "the network between its slices is not known");
+  CHECK(ReasonOfDecoder(row("TPU v5e", "512", "slices=2")) ==
+        "hybrid sharding: over how many ranks is not stated");
+  CHECK(ReasonOfDecoder(row("TPU v5e", "512", "slices=2", "fsdp")) ==
+        "sharded within or over its slices is not stated");
 }
 
 TEST_CASE("what of a decoder's row is not predicted says so") {
@@ -72,9 +133,10 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   CHECK(ReasonOfDecoder(model +
                         "2,1,none,none,bf16,none,,PyTorch,,pretrain,step_s,1,"
                         "") == "not predicted: tensor parallel");
-  CHECK(ReasonOfDecoder(
-            model + "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
-                    "step_s,1,") == "not predicted: recomputation selective");
+  CHECK(ReasonOfDecoder(model +
+                        "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
+                        "step_s,1,") ==
+        "recomputation selective: what is computed again is not stated");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,none,nvfp4,none,,PyTorch,,pretrain,step_s,"
                         "1,") == "not predicted: precision nvfp4");
@@ -86,7 +148,7 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
                     "step_s,1,") == "the adapters' matrices are not stated");
   CHECK(ReasonOfDecoder(model + "1,1,none,none,bf16,none,,PyTorch,,finetune,"
                                 "tflops_per_device,100,")
-            .starts_with("metric tflops_per_device: a rate in FLOPs"));
+            .starts_with("metric tflops_per_device: by which convention"));
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,none,bf16,none,,PyTorch,,finetune,step_s,1,"
                         "samples are shorter") ==
