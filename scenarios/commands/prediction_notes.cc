@@ -52,6 +52,18 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
       Caution::kMemoryInInterval);
 }
 
+std::optional<Note> PositionsNote(const model::Workload& w) {
+  const auto positions = w.architecture.max_sequence_length();
+  const int64_t length = std::max(w.sequence_length, w.target_length);
+  if (!positions || length <= *positions) return std::nullopt;
+  return Note(fmt::format("{} tokens are beyond the {} positions that {} was "
+                          "trained with",
+                          length,
+                          *positions,
+                          w.architecture.name),
+              Caution::kLengthBeyondPositions);
+}
+
 std::string CompiledStackNote(model::Fusion asked,
                               model::Fusion instead,
                               const std::set<std::string>& devices) {
@@ -488,6 +500,13 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   bool spot) {
   std::vector<Note> notes;
   if (auto note = EndNote(scenario)) notes.push_back(std::move(*note));
+  const JobEstimate& longest = *std::max_element(
+      jobs.begin(), jobs.end(), [](const JobEstimate& a, const JobEstimate& b) {
+        return a.workload.sequence_length < b.workload.sequence_length;
+      });
+  if (auto note = PositionsNote(longest.workload)) {
+    notes.push_back(std::move(*note));
+  }
   AddMemoryNotes(target, jobs, scenario, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {

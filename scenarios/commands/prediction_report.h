@@ -71,6 +71,10 @@ std::string NamedCloudNote(const hardware::Instance& instance);
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
 
+// That sequences so long are beyond what the model was trained for; nullopt:
+// they are not.
+std::optional<Note> PositionsNote(const model::Workload& workload);
+
 // What a reader has to know to believe the figures. `spot` was asked for.
 std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const std::vector<JobEstimate>& jobs,

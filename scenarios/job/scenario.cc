@@ -455,7 +455,7 @@ std::string DescribeUpdate(const model::Workload& workload) {
 
 std::optional<std::string> BeyondPositions(const model::Architecture& model,
                                            int64_t length) {
-  const auto positions = model.max_sequence_length();
+  const auto positions = model.longest_of_table();
   if (!positions || length <= *positions) return std::nullopt;
   return fmt::format(
       "expected a length of at most {}, the positions of {}, got {}",

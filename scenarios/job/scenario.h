@@ -109,8 +109,8 @@ inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,
 std::vector<std::string_view> WordsOfWork();
 model::Work WorkFromText(std::string_view text);
 
-// What is wrong with sequences so long: the model has fewer positions. nullopt:
-// nothing.
+// What is wrong with sequences so long: the model's table has fewer positions.
+// nullopt: nothing.
 std::optional<std::string> BeyondPositions(const model::Architecture& model,
                                            int64_t length);
 

@@ -380,6 +380,36 @@ TEST_CASE("a length that is asked for stands in the place of the file's") {
   CHECK(report.headline.front().starts_with("Llama 3.1 8B, LoRA, as gpt2 "));
 }
 
+TEST_CASE(
+    "beyond a model's positions is an answer with a note, but of a table") {
+  const FitFolder none;
+  const Report beyond = Predict(OfModel("llama-2-7b", 8192, "h200_sxm"));
+  const char* words =
+      "8192 tokens are beyond the 4096 positions that llama-2-7b was trained "
+      "with";
+  CHECK(HasNote(beyond, words));
+  CHECK(Json::parse(beyond.json)
+            .at("warnings")
+            .dump()
+            .find("length_beyond_positions") != std::string::npos);
+  CHECK_FALSE(HasNote(Predict(OfModel("llama-2-7b", 4096, "h200_sxm")),
+                      "positions that"));
+  CHECK_THROWS_AS(Predict(OfModel("gpt2", 1025, "h200_sxm")),
+                  model::InputError);
+  // What is largest stays within what it was trained for, unless asked beyond.
+  const auto largest = [](int64_t length) {
+    PredictOptions options = OfModel("tinyllama-1.1b", length, "h200_sxm");
+    options.overrides.batches = {1};
+    options.largest = "length";
+    return Json::parse(Predict(options).json).at("largest").get<int64_t>();
+  };
+  CHECK(largest(128) == 2048);
+  CHECK(largest(4096) == 4096);
+  PredictOptions models = OfModel("llama-2-7b", 8192, "h200_sxm");
+  models.largest = "model";
+  CHECK(HasNote(Predict(models), "models are the presets"));
+}
+
 TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
   const FitFolder none;
   PredictOptions options = On("tpu_v6e");
