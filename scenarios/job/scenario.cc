@@ -22,6 +22,7 @@
 #include "model/nearest.h"
 #include "model/presets.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 #include "scenarios/job/scenario_fields.h"
 
@@ -264,6 +265,7 @@ Scenario ReadScenario(const Reader& root,
   // Below 1 every layer has a learning rate of its own.
   w.optimizer.by_layer = s.layer_decay < 1.0;
   CheckTrainable(root, w.architecture);
+  model::NameAllMatrices(w.architecture, w.trainable);
   CheckParallel(root, w.parallel);
   root.Finish();
 
@@ -473,8 +475,10 @@ std::vector<std::string_view> WordsOfWork() {
 }
 
 model::Work WorkFromText(std::string_view text) {
-  for (const model::Work work : kWorkOfJobs) {
-    if (model::ToText(work) == text) return work;
+  const auto work = model::TryFromText<model::Work>(text);
+  if (work && std::find(kWorkOfJobs.begin(), kWorkOfJobs.end(), *work) !=
+                  kWorkOfJobs.end()) {
+    return *work;
   }
   throw InputError(fmt::format(
       "unknown work \"{}\"; known: {}", text, fmt::join(WordsOfWork(), ", ")));

@@ -410,6 +410,27 @@ TEST_CASE(
   CHECK(HasNote(Predict(models), "models are the presets"));
 }
 
+TEST_CASE("words of other programs stand in answers as our own") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.2-1b", 512, "h200_sxm");
+  options.overrides.settings = {"attention=sdpa",
+                                "stack=torch.compile",
+                                "optimizer.name=adamw_torch",
+                                "parallel.shard=full_shard",
+                                "parallel.data=8",
+                                "trainable.lora.rank=8",
+                                "trainable.lora.matrices=all-linear"};
+  options.overrides.precisions = {"bfloat16"};
+  const Json scenario =
+      Json::parse(Predict(options).json).at("scenario").at("workload");
+  CHECK(scenario.at("attention") == "flash");
+  CHECK(scenario.at("stack") == "compiled");
+  CHECK(scenario.at("precision") == "bf16");
+  CHECK(scenario.at("optimizer").at("name") == "adamw");
+  CHECK(scenario.at("parallel").at("shard") == "fsdp");
+  CHECK(scenario.at("trainable").at("lora").at("matrices").size() == 7);
+}
+
 TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
   const FitFolder none;
   PredictOptions options = On("tpu_v6e");
