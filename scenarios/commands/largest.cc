@@ -264,6 +264,7 @@ Report LargestReport(Largest what,
                     EndOf(sizes, largest)));
   }
   report.tables.push_back(std::move(table));
+  if (target.taken_as) report.notes.emplace_back(*target.taken_as);
   if (auto note =
           PositionsNote((fitting ? fitting->scenario : scenario).workload)) {
     report.notes.push_back(std::move(*note));

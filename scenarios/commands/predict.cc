@@ -29,6 +29,7 @@
 #include "scenarios/commands/prediction_trace.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
+#include "scenarios/job/instance_names.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/published/published_job.h"
 #include "scenarios/report/result_json.h"
@@ -52,7 +53,7 @@ std::string DeviceName(const std::optional<std::string>& asked,
 // Whether the instance's devices have it as one of their alike parts, or are
 // it.
 bool IsPartOf(const std::string& name, const hardware::Instance& instance) {
-  const hardware::Device& device = FindDevice("--device", name);
+  const hardware::Device& device = FindUsualDevice("--device", name);
   return device.name == instance.device || device.part_of == instance.device;
 }
 
@@ -121,7 +122,7 @@ PredictionTarget TargetOf(const PredictOptions& options,
   if (options.fit) fit = calibrate::LoadFit(*options.fit);
   const std::string name = DeviceName(asked, instance, fit);
   const hardware::Device& device =
-      asked ? FindDevice("--device", name)
+      asked ? FindUsualDevice("--device", name)
             : hardware::DeviceCatalog::Shipped().Find(name);
   Fits fits;
   const calibrate::Fit* of_device = fit ? &*fit : fits.Of(device);
@@ -130,8 +131,16 @@ PredictionTarget TargetOf(const PredictOptions& options,
       fit ? calibrate::Predictor(device, std::move(*fit))
           : fits.PredictorOf(device);
   const Cluster cluster = ClusterFor(options, instance, predictor);
-  PredictionTarget target{
-      std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};
+  PredictionTarget target{std::move(predictor),
+                          fit_name,
+                          cluster,
+                          instance,
+                          {},
+                          fits.left_out(),
+                          {}};
+  if (asked) {
+    target.taken_as = hardware::DeviceCatalog::Shipped().TakenAs(name);
+  }
   if (instance != nullptr) {
     target.tariff = Pricing(options.prices)
                         .Of(*instance, options.spot, target.cluster.hosts);
@@ -540,7 +549,16 @@ void RequirePriced(const PredictOptions& options) {
 const hardware::Device& FindDevice(std::string_view flag,
                                    const std::string& name) {
   return WithFlag(flag, [&]() -> const hardware::Device& {
+    RefuseInstance(name);
     return hardware::DeviceCatalog::Shipped().Find(name);
+  });
+}
+
+const hardware::Device& FindUsualDevice(std::string_view flag,
+                                        const std::string& name) {
+  return WithFlag(flag, [&]() -> const hardware::Device& {
+    RefuseInstance(name);
+    return hardware::DeviceCatalog::Shipped().FindUsual(name);
   });
 }
 

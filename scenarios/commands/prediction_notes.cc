@@ -499,6 +499,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const Scenario& scenario,
                                   bool spot) {
   std::vector<Note> notes;
+  if (target.taken_as) notes.emplace_back(*target.taken_as);
   if (auto note = EndNote(scenario)) notes.push_back(std::move(*note));
   const JobEstimate& longest = *std::max_element(
       jobs.begin(), jobs.end(), [](const JobEstimate& a, const JobEstimate& b) {

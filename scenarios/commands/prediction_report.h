@@ -25,6 +25,8 @@ struct PredictionTarget {
   const hardware::Instance* instance = nullptr;
   std::optional<Tariff> tariff;
   std::vector<std::string> left_out_fits;  // why, a line each
+  // Where the name of its device left open which it is: what it is taken as.
+  std::optional<std::string> taken_as;
 };
 
 // "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".

@@ -410,6 +410,48 @@ TEST_CASE(
   CHECK(HasNote(Predict(models), "models are the presets"));
 }
 
+TEST_CASE("a family's name is its usual form, with a note") {
+  const FitFolder none;
+  const Report bare = Predict(On("H100"));
+  CHECK(bare.headline.front().find("on h100_sxm") != std::string::npos);
+  CHECK(HasNote(bare, "H100 is taken as h100_sxm; others: h100_nvl"));
+  CHECK_FALSE(HasNote(Predict(On("h100_sxm")), "is taken as"));
+  CHECK(HasNote(Predict(On("A100")), "A100 is taken as a100_sxm4_40gb"));
+  PredictOptions largest = On("A100");
+  largest.largest = "batch";
+  CHECK(HasNote(Predict(largest), "A100 is taken as a100_sxm4_40gb"));
+}
+
+TEST_CASE("instances and slices in the place of a device are told apart") {
+  const FitFolder none;
+  const auto refusal = [](const char* name) -> std::string {
+    try {
+      Predict(On(name));
+    } catch (const model::InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto slice = [&](const char* name, const char* rest) {
+    CHECK(refusal(name) ==
+          fmt::format(
+              "--device: unknown device \"{}\"; a slice of {}", name, rest));
+  };
+  slice("TPU v3-8", "4 chips; hint: --device tpu_v3 --devices 4");
+  slice("v4-8", "4 chips; hint: --device tpu_v4 --devices 4");
+  slice("v4-64", "32 chips; hint: --device tpu_v4 --devices 32");
+  slice("v5litepod-8", "8 chips; hint: --device tpu_v5e --devices 8");
+  slice("v5e-1", "1 chip; hint: --device tpu_v5e --devices 1");
+  slice("v5p-8", "4 chips; hint: --device tpu_v5p --devices 4");
+  slice("tpu-v6e-8", "8 chips; hint: --device tpu_v6e --devices 8");
+  CHECK(refusal("trn1") ==
+        "--device: unknown device \"trn1\"; a family of instances; hint: "
+        "--instance aws/trn1.2xlarge, or --device trainium1");
+  CHECK(refusal("trn1.32xlarge") ==
+        "--device: unknown device \"trn1.32xlarge\"; an instance; hint: "
+        "--instance aws/trn1.32xlarge, or --device trainium1 --devices 16");
+}
+
 TEST_CASE("words of other programs stand in answers as our own") {
   const FitFolder none;
   PredictOptions options = OfModel("llama-3.2-1b", 512, "h200_sxm");
