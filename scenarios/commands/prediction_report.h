@@ -73,6 +73,10 @@ std::string NamedCloudNote(const hardware::Instance& instance);
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
 
+// That weights are wider than the name of their model says; nullopt: they are
+// not.
+std::optional<Note> WeightsNote(const Scenario& scenario);
+
 // That sequences so long are beyond what the model was trained for; nullopt:
 // they are not.
 std::optional<Note> PositionsNote(const model::Workload& workload);

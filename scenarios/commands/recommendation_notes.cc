@@ -233,6 +233,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
               const Overview& overview,
               Report& report) {
   if (auto note = EndNote(scenario)) report.notes.push_back(std::move(*note));
+  if (auto note = WeightsNote(scenario)) {
+    report.notes.push_back(std::move(*note));
+  }
   if (auto note = PositionsNote(scenario.workload)) {
     report.notes.push_back(std::move(*note));
   }

@@ -248,6 +248,7 @@ Scenario ReadScenario(const Reader& root,
   s.name = NameOf(s.path);
   s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
+  if (root.IsText("model")) s.asked_model = root.Text("model");
   model::Workload& w = s.workload;
   std::vector<std::string_view> apart;
   if (given && root.IsText("model") && root.Text("model") == given->name) {

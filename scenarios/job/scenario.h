@@ -60,6 +60,7 @@ struct Scenario {
   int64_t epochs = 1;
   Padding padding;
   bool drop_last = false;
+  std::string asked_model;      // its name as it was written; may be empty
   bool names_optimizer = true;  // forward passes need none
   double layer_decay = 1.0;     // of the learning rate, from layer to layer
   RunExtras extras;

@@ -452,6 +452,20 @@ TEST_CASE("instances and slices in the place of a device are told apart") {
         "--instance aws/trn1.32xlarge, or --device trainium1 --devices 16");
 }
 
+TEST_CASE("weights are not as narrow as a model's name says, with a note") {
+  const FitFolder none;
+  PredictOptions options =
+      OfModel("unsloth/llama-3-8b-bnb-4bit", 512, "h200_sxm");
+  const char* words =
+      "unsloth/llama-3-8b-bnb-4bit: the 4 bits of its weights are not taken "
+      "from its name; hint: --set trainable.lora.rank=16 --set "
+      "trainable.lora.base_bits=4";
+  CHECK(HasNote(Predict(options), words));
+  options.overrides.settings = {"trainable.lora.rank=16",
+                                "trainable.lora.base_bits=4"};
+  CHECK_FALSE(HasNote(Predict(options), "not taken from its name"));
+}
+
 TEST_CASE("words of other programs stand in answers as our own") {
   const FitFolder none;
   PredictOptions options = OfModel("llama-3.2-1b", 512, "h200_sxm");
