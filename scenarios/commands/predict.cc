@@ -15,6 +15,7 @@
 #include "hardware/catalog/instance.h"
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/limits.h"
@@ -384,6 +385,16 @@ std::string RoomLine(const PredictionTarget& target,
   return line;
 }
 
+// The flag for one that the device runs, where it lacks the precision: bf16 may
+// be nobody's choice. Empty where it has it.
+std::string PrecisionHint(const PredictionTarget& target,
+                          const Scenario& scenario) {
+  const hardware::Device& device = target.predictor.device();
+  const auto instead = hardware::NearestPrecision(device);
+  if (device.MatrixPeak(scenario.workload.precision) || !instead) return "";
+  return fmt::format("; hint: --precision {}", model::ToText(*instead));
+}
+
 // Every variant on every target. Of several, one that a device cannot run is
 // left out with its reason; throws InputError where none is left.
 std::vector<Prediction> PredictionsOf(
@@ -407,7 +418,10 @@ std::vector<Prediction> PredictionsOf(
       }
     }
   }
-  if (predictions.empty()) throw InputError(first_reason);
+  if (predictions.empty()) {
+    throw InputError(first_reason +
+                     PrecisionHint(targets.front(), variants.front()));
+  }
   return predictions;
 }
 
@@ -588,10 +602,15 @@ Report Predict(const PredictOptions& asked) {
           "--largest: give one --batch, --seq, --precision, --device and "
           "--instance");
     }
-    return LargestReport(LargestFromText(*options.largest),
-                         variants.front(),
-                         targets.front(),
-                         options.origin);
+    try {
+      return LargestReport(LargestFromText(*options.largest),
+                           variants.front(),
+                           targets.front(),
+                           options.origin);
+    } catch (const InputError& error) {
+      throw InputError(error.what() +
+                       PrecisionHint(targets.front(), variants.front()));
+    }
   }
   return ReportOf(targets, variants, options);
 }

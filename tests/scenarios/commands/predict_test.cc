@@ -452,6 +452,16 @@ TEST_CASE("instances and slices in the place of a device are told apart") {
         "--instance aws/trn1.32xlarge, or --device trainium1 --devices 16");
 }
 
+TEST_CASE("a precision that the device lacks is refused with one that it has") {
+  const FitFolder none;
+  const char* words =
+      "precision: t4 has no bf16; it runs fp32, fp16; hint: --precision fp16";
+  PredictOptions options = OfModel("gpt2", 512, "t4");
+  CHECK_THROWS_WITH_AS(Predict(options), words, model::InputError);
+  options.largest = "batch";
+  CHECK_THROWS_WITH_AS(Predict(options), words, model::InputError);
+}
+
 TEST_CASE("weights are not as narrow as a model's name says, with a note") {
   const FitFolder none;
   PredictOptions options =
