@@ -357,6 +357,11 @@ std::optional<int64_t> Architecture::max_sequence_length() const {
   return positions - position_offset;
 }
 
+std::optional<int64_t> Architecture::longest_of_table() const {
+  if (position_kind != PositionKind::kTable) return std::nullopt;
+  return max_sequence_length();
+}
+
 std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
   TensorLister list(a, TensorLister::Detail::kTensors);
   AddAll(a, list);

@@ -258,8 +258,11 @@ struct Architecture {
   bool closing_norm() const { return norm_before() && final_norm; }
   // The pooler is built only for heads that read it.
   bool has_pooler() const;
-  // Longest sequence that the position table allows; nullopt when unlimited.
+  // Longest sequence that it was trained for; nullopt when unlimited.
   std::optional<int64_t> max_sequence_length() const;
+  // The longest that runs at all, where positions are rows of a table; others
+  // are computed for any length (scaled rotary positions, ALiBi).
+  std::optional<int64_t> longest_of_table() const;
 
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };

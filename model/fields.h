@@ -412,8 +412,8 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
           lora.trainable.lora_rank);
   if constexpr (ReadingArchive<Archive>) NameUsualMatrices(lora.trainable);
   archive(Field{.name = "matrices",
-                .about = "Matrices beside which they stand; query and value "
-                         "where none is named"},
+                .about = "Matrices beside which they stand, or all; query and "
+                         "value where none is named"},
           lora.trainable.lora);
   archive(Field{.name = "embeddings",
                 .about = "Word embeddings and output layer train whole beside "

@@ -11,6 +11,11 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"bert-large", "bert-large-uncased"},
     {"distilbert", "distilbert-base-uncased"},
     {"gpt2-small", "gpt2"},
+    {"gpt2-124m", "gpt2"},
+    {"gpt2-355m", "gpt2-medium"},
+    {"gpt2-774m", "gpt2-large"},
+    {"gpt2-1.5b", "gpt2-xl"},
+    {"gpt2-1558m", "gpt2-xl"},
     // google/bert_uncased_L-*, and who trained BERT, RoBERTa and DistilBERT on
     {"bert-uncased-l-2-h-128-a-2", "bert-tiny"},
     {"bert-uncased-l-4-h-256-a-4", "bert-mini"},
@@ -51,6 +56,11 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"flan-t5-xl", "t5-v1.1-xl"},
     {"flan-t5-xxl", "t5-v1.1-xxl"},
     {"bart-large-mnli", "bart-large"},
+    // bigscience, of T5 1.1 (Sanh et al. 2022)
+    {"t0-3b", "t5-v1.1-xl"},
+    {"t0", "t5-v1.1-xxl"},
+    {"t0p", "t5-v1.1-xxl"},
+    {"t0pp", "t5-v1.1-xxl"},
     // microsoft/DialoGPT-*, bigcode
     {"dialogpt-small", "gpt2"},
     {"dialogpt-medium", "gpt2-medium"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -68,17 +69,31 @@ struct IdleWord {
   std::string_view word;
   std::string_view family;
   std::string_view but_of = {};  // has another vocabulary in these
+  // Of what repacked weights are quantised to; 0: none, or it says no number.
+  int64_t bits = 0;
 };
 constexpr auto kOfCheckpoints =
-    std::to_array<IdleWord>({{"chat", ""},
+    std::to_array<IdleWord>({{"4bit", "", "", 4},
+                             {"8bit", "", "", 8},
+                             {"awq", "", "", 4},
+                             {"bf16", ""},
+                             {"bnb", "", "", 4},
+                             {"chat", ""},
                              {"deduped", "pythia"},
                              {"dpo", ""},
+                             {"fp16", ""},
+                             {"gguf", ""},
+                             {"gptq", "", "", 4},
                              {"hf", ""},
                              {"instruct", "", "8x22b"},
+                             {"int4", "", "", 4},
+                             {"int8", "", "", 8},
                              {"it", "gemma"},
                              {"meta", ""},
+                             {"nf4", "", "", 4},
                              {"pt", "gemma"},
-                             {"sft", ""}});
+                             {"sft", ""},
+                             {"unsloth", ""}});
 
 bool IsIdle(std::string_view word, std::string_view lowered_name) {
   return std::any_of(
@@ -247,7 +262,41 @@ std::string ComparedName(std::string_view name) {
   return compared;
 }
 
+// Names that go on from a family's as it is spelled, the shortest first:
+// "llama-3-8b" from "llama3", which "llama-30b" does not.
+std::vector<std::string_view> NamesOfFamily(std::string_view name) {
+  constexpr size_t kMost = 3;
+  const std::string family =
+      LettersOf(ComparedName(name), Numbers::kPoints, /*base=*/true);
+  std::vector<std::string_view> members;
+  if (family.size() < 2 || !IsDigit(family.back())) return members;
+  for (const Named& known : AllNames()) {
+    const std::string letters =
+        LettersOf(known.name, Numbers::kPoints, /*base=*/true);
+    if (letters.size() > family.size() && letters.starts_with(family) &&
+        !IsDigit(letters[family.size()])) {
+      members.push_back(known.name);
+    }
+  }
+  std::stable_sort(members.begin(), members.end(), [](auto a, auto b) {
+    return a.size() < b.size();
+  });
+  if (members.size() > kMost) members.resize(kMost);
+  return members;
+}
+
 }  // namespace
+
+int64_t BitsInName(std::string_view name) {
+  int64_t bits = 0;
+  for (const std::string& word : WordsOf(name)) {
+    for (const IdleWord& idle : kOfCheckpoints) {
+      // "bnb-8bit": the number says more than who quantised it.
+      if (idle.word == word && idle.bits > 0) bits = idle.bits;
+    }
+  }
+  return bits;
+}
 
 const Architecture* SpelledArchitecture(std::string_view name) {
   if (const Architecture* found = Lookup(name)) return found;
@@ -294,7 +343,12 @@ const Architecture& FindArchitectureOr(std::string_view name,
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
   std::vector<std::string_view> names;
   for (const Named& known : AllNames()) names.push_back(known.name);
-  const std::string near = DidYouMean(ComparedName(name), names);
+  const std::vector<std::string_view> family = NamesOfFamily(name);
+  const std::string near =
+      family.empty()
+          ? DidYouMean(ComparedName(name), names)
+          : fmt::format("; did you mean {}?",
+                        QuotedAlternatives({family.begin(), family.end()}));
   throw InputError(
       fmt::format("unknown model \"{}\"{}{} see trainfare list models{}",
                   name,

@@ -2,6 +2,7 @@
 
 // Architectures by name.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -30,5 +31,8 @@ const Architecture& FindArchitecture(std::string_view name);
 // The same, where something else may be given, too: ", or its file".
 const Architecture& FindArchitectureOr(std::string_view name,
                                        std::string_view or_else);
+// Bits of the weights that such a name says ("-bnb-4bit", "-GPTQ") and its
+// architecture does not; 0: it says none below 16.
+int64_t BitsInName(std::string_view name);
 
 }  // namespace trainfare::model

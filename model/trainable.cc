@@ -107,6 +107,12 @@ void NameUsualMatrices(Trainable& trainable) {
   trainable.lora.query = trainable.lora.value = true;
 }
 
+void NameAllMatrices(const Architecture& a, Trainable& trainable) {
+  LoraMatrices all;
+  AddLoraMatrix("all", all);
+  if (trainable.lora == all) trainable.lora = LoraMatricesOf(a);
+}
+
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;

@@ -29,6 +29,8 @@ LoraMatrices LoraMatricesOf(const Architecture& architecture);
 // Names those of the paper, query and value, for adapters that none is named
 // for (Hu et al. 2021, 7.1).
 void NameUsualMatrices(Trainable& trainable);
+// Of adapters beside "all" matrices: those that the model has.
+void NameAllMatrices(const Architecture& architecture, Trainable& trainable);
 
 // A matrix of a block that an adapter stands beside.
 struct AdaptedMatrix {

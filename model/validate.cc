@@ -472,7 +472,7 @@ void Validate(const Workload& w) {
                     ToText(w.compression.kind)));
   }
   ValidateCheckpointing(w);
-  const auto longest = a.max_sequence_length();
+  const auto longest = a.longest_of_table();
   const int64_t length = std::max(w.sequence_length, w.target_length);
   if (longest && length > *longest) {
     throw InputError(fmt::format(

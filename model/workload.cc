@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "model/error.h"
+#include "model/letters.h"
 #include "model/nearest.h"
 
 namespace trainfare::model {
@@ -26,6 +28,66 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 11>
         {"key_value_down", &LoraMatrices::key_value_down},
         {"key_value_up", &LoraMatrices::key_value_up},
     }};
+
+// Names of modules in Transformers, Meta's and MosaicML's models, and PEFT's
+// words for all; a module that makes several has a row for each. Left out is
+// what is one matrix here and another there (T5's and Llama's "wo", "dense").
+struct LoraModule {
+  std::string_view name;
+  std::string_view matrix;
+};
+constexpr auto kLoraModules = std::to_array<LoraModule>({
+    {"all-linear", "all"},
+    {"all_linear", "all"},
+    {"q_proj", "query"},
+    {"k_proj", "key"},
+    {"v_proj", "value"},
+    {"o_proj", "output"},
+    {"out_proj", "output"},
+    {"gate_proj", "feed_forward_gate"},
+    {"up_proj", "feed_forward_in"},
+    {"down_proj", "feed_forward_out"},
+    {"gate_up_proj", "feed_forward_gate"},
+    {"gate_up_proj", "feed_forward_in"},
+    {"qkv_proj", "query"},
+    {"qkv_proj", "key"},
+    {"qkv_proj", "value"},
+    {"query_key_value", "query"},
+    {"query_key_value", "key"},
+    {"query_key_value", "value"},
+    {"c_attn", "query"},
+    {"c_attn", "key"},
+    {"c_attn", "value"},
+    {"wqkv", "query"},
+    {"wqkv", "key"},
+    {"wqkv", "value"},
+    {"q_lin", "query"},
+    {"k_lin", "key"},
+    {"v_lin", "value"},
+    {"out_lin", "output"},
+    {"wq", "query"},
+    {"wk", "key"},
+    {"wv", "value"},
+    {"c_fc", "feed_forward_in"},
+    {"fc1", "feed_forward_in"},
+    {"fc2", "feed_forward_out"},
+    {"fc_in", "feed_forward_in"},
+    {"fc_out", "feed_forward_out"},
+    {"lin1", "feed_forward_in"},
+    {"lin2", "feed_forward_out"},
+    {"dense_h_to_4h", "feed_forward_in"},
+    {"dense_4h_to_h", "feed_forward_out"},
+    {"w1", "feed_forward_gate"},
+    {"w3", "feed_forward_in"},
+    {"w2", "feed_forward_out"},
+    {"q_a_proj", "query_down"},
+    {"q_b_proj", "query_up"},
+    {"kv_a_proj_with_mqa", "key_value_down"},
+    {"kv_b_proj", "key_value_up"},
+    // GPT-2 has two of the name, and PEFT adapters beside both.
+    {"c_proj", "output"},
+    {"c_proj", "feed_forward_out"},
+});
 
 }  // namespace
 
@@ -59,12 +121,20 @@ std::vector<std::string_view> LoraMatrixNames() {
   return names;
 }
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
-  for (const auto& [matrix, member] : kLoraMatrices) {
-    if (matrix == name) {
-      matrices.*member = true;
-      return;
+  const std::string lowered = Lowered(name);
+  bool known_name = false;
+  const auto add = [&](std::string_view asked) {
+    for (const auto& [matrix, member] : kLoraMatrices) {
+      if (matrix == asked || asked == "all") {
+        matrices.*member = known_name = true;
+      }
     }
+  };
+  add(lowered);
+  for (const LoraModule& module : kLoraModules) {
+    if (module.name == lowered) add(module.matrix);
   }
+  if (known_name) return;
   const std::vector<std::string_view> known = LoraMatrixNames();
   throw InputError(fmt::format("unknown matrix \"{}\"{}; known: {}",
                                name,

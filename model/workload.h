@@ -31,6 +31,36 @@ inline constexpr auto kWords<Precision> =
                       {Precision::kFp16, "fp16"},
                       {Precision::kBf16, "bf16"},
                       {Precision::kFp8, "fp8"}});
+// Of PyTorch, Transformers, Lightning and Composer.
+template <>
+inline constexpr auto kWordAliases<Precision> =
+    std::to_array<Word<Precision>>({{Precision::kFp32, "float32"},
+                                    {Precision::kFp32, "float"},
+                                    {Precision::kFp16, "float16"},
+                                    {Precision::kFp16, "half"},
+                                    {Precision::kFp16, "mixed_fp16"},
+                                    {Precision::kFp16, "fp16-mixed"},
+                                    {Precision::kFp16, "16-mixed"},
+                                    {Precision::kFp16, "amp_fp16"},
+                                    {Precision::kBf16, "bfloat16"},
+                                    {Precision::kBf16, "mixed_bf16"},
+                                    {Precision::kBf16, "bf16-mixed"},
+                                    {Precision::kBf16, "amp_bf16"},
+                                    {Precision::kFp8, "float8"}});
+inline constexpr std::string_view kHintOfBase =
+    "weights of 4 or 8 bits are those beside adapters, "
+    "trainable.lora.base_bits "
+    "with precision bf16";
+template <>
+inline constexpr auto kWordHints<Precision> =
+    std::to_array<WordHint>({{"amp", "fp16 or bf16, each mixed with fp32"},
+                             {"mixed", "fp16 or bf16, each mixed with fp32"},
+                             {"fp4", kHintOfBase},
+                             {"nf4", kHintOfBase},
+                             {"int4", kHintOfBase},
+                             {"int8", kHintOfBase},
+                             {"4bit", kHintOfBase},
+                             {"8bit", kHintOfBase}});
 
 enum class OptimizerKind {
   kNone,
@@ -59,6 +89,35 @@ inline constexpr auto kWords<OptimizerKind> =
                           {OptimizerKind::kMuon, "muon"},
                           {OptimizerKind::kAdafactor, "adafactor"},
                           {OptimizerKind::kBertAdam, "bert_adam"}});
+// Adam and AdamW read and write the same; the decay is a factor between.
+template <>
+inline constexpr auto kWordAliases<OptimizerKind> =
+    std::to_array<Word<OptimizerKind>>({{OptimizerKind::kAdamW, "adam"},
+                                        {OptimizerKind::kAdamW,
+                                         "adamw_torch"}});
+inline constexpr std::string_view kHintOfFused =
+    "name adamw, implementation fused";
+inline constexpr std::string_view kHintOfEightBits =
+    "name adamw, state_bits 8, implementation fused";
+template <>
+inline constexpr auto kWordHints<OptimizerKind> = std::to_array<WordHint>(
+    {{"adamw_torch_fused", kHintOfFused},
+     {"adamw_apex_fused", kHintOfFused},
+     {"fused_adam", kHintOfFused},
+     {"fused_adamw", kHintOfFused},
+     {"fusedadam", kHintOfFused},
+     {"adamw_hf", "name adamw, implementation for_loop"},
+     {"adamw8bit", kHintOfEightBits},
+     {"adamw_8bit", kHintOfEightBits},
+     {"adamw_bnb_8bit", kHintOfEightBits},
+     {"adam8bit", kHintOfEightBits},
+     {"adam_8bit", kHintOfEightBits},
+     {"paged_adamw", "name adamw; its paging is not counted"},
+     {"paged_adamw_32bit", "name adamw; its paging is not counted"},
+     {"paged_adamw_8bit",
+      "name adamw, state_bits 8, implementation fused; its paging is not "
+      "counted"},
+     {"lion_8bit", "name lion, state_bits 8, implementation fused"}});
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor
   kMultiTensor,  // one kernel per operation over chunks of tensors (_foreach)
@@ -71,6 +130,12 @@ inline constexpr auto kWords<OptimizerImplementation> =
         {{OptimizerImplementation::kForLoop, "for_loop"},
          {OptimizerImplementation::kMultiTensor, "multi_tensor"},
          {OptimizerImplementation::kFused, "fused"}});
+template <>
+inline constexpr auto kWordAliases<OptimizerImplementation> =
+    std::to_array<Word<OptimizerImplementation>>(
+        {{OptimizerImplementation::kForLoop, "for-loop"},
+         {OptimizerImplementation::kForLoop, "forloop"},
+         {OptimizerImplementation::kMultiTensor, "foreach"}});
 
 // Where narrow gradients meet the fp32 masters of narrow weights.
 enum class Masters {
@@ -118,6 +183,20 @@ inline constexpr auto kWords<Fusion> =
                    {Fusion::kLiger, "liger"},
                    {Fusion::kUnsloth, "unsloth"},
                    {Fusion::kGraphs, "graphs"}});
+template <>
+inline constexpr auto kWordAliases<Fusion> =
+    std::to_array<Word<Fusion>>({{Fusion::kEager, "hf"},
+                                 {Fusion::kEager, "huggingface"},
+                                 {Fusion::kEager, "torch"},
+                                 {Fusion::kEager, "pytorch"},
+                                 {Fusion::kEager, "transformers"},
+                                 {Fusion::kCompiled, "compile"},
+                                 {Fusion::kCompiled, "torch.compile"},
+                                 {Fusion::kCompiled, "torch_compile"},
+                                 {Fusion::kCompiled, "inductor"},
+                                 {Fusion::kXla, "jax"},
+                                 {Fusion::kLiger, "liger-kernel"},
+                                 {Fusion::kLiger, "liger_kernel"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
@@ -129,6 +208,23 @@ inline constexpr auto kWords<Attention> =
                      {{Attention::kMaterialised, "materialised"},
                       {Attention::kFlash, "flash"},
                       {Attention::kFlash1, "flash_1"}});
+// PyTorch's scaled_dot_product_attention has FlashAttention 2 in 16 bits.
+template <>
+inline constexpr auto kWordAliases<Attention> =
+    std::to_array<Word<Attention>>({{Attention::kMaterialised, "materialized"},
+                                    {Attention::kMaterialised, "eager"},
+                                    {Attention::kMaterialised, "naive"},
+                                    {Attention::kFlash, "sdpa"},
+                                    {Attention::kFlash, "fa2"},
+                                    {Attention::kFlash, "flash2"},
+                                    {Attention::kFlash, "flash_2"},
+                                    {Attention::kFlash, "flash_attn"},
+                                    {Attention::kFlash, "flash_attention"},
+                                    {Attention::kFlash, "flash-attention"},
+                                    {Attention::kFlash, "flash_attention_2"},
+                                    {Attention::kFlash, "flash-attention-2"},
+                                    {Attention::kFlash1, "fa1"},
+                                    {Attention::kFlash1, "flash_attention_1"}});
 inline constexpr bool ScoresOnChip(Attention attention) {
   return attention != Attention::kMaterialised;
 }
@@ -292,6 +388,27 @@ inline constexpr auto kWords<Shard> = Words<Shard>("shard",
                                                     {Shard::kZero2, "zero2"},
                                                     {Shard::kZero3, "zero3"},
                                                     {Shard::kFsdp, "fsdp"}});
+// Of PyTorch's FSDP and of DeepSpeed.
+template <>
+inline constexpr auto kWordAliases<Shard> =
+    std::to_array<Word<Shard>>({{Shard::kNone, "ddp"},
+                                {Shard::kNone, "no_shard"},
+                                {Shard::kZero1, "zero-1"},
+                                {Shard::kZero1, "zero_1"},
+                                {Shard::kZero2, "zero-2"},
+                                {Shard::kZero2, "zero_2"},
+                                {Shard::kZero3, "zero-3"},
+                                {Shard::kZero3, "zero_3"},
+                                {Shard::kFsdp, "fsdp2"},
+                                {Shard::kFsdp, "full_shard"},
+                                {Shard::kFsdp, "fully_shard"}});
+template <>
+inline constexpr auto kWordHints<Shard> = std::to_array<WordHint>(
+    {{"hsdp", "fsdp, with parallel.replicate copies of the whole state"},
+     {"hybrid_shard",
+      "fsdp, with parallel.replicate copies of the whole state"},
+     {"shard_grad_op", "fsdp, with parallel.reshard_after_forward: false"},
+     {"deepspeed", "zero1, zero2 or zero3, by its stage"}});
 
 // What of the training state waits in the host's memory (model/offload.h).
 enum class Offload {
@@ -307,6 +424,18 @@ inline constexpr auto kWords<Offload> =
                    {{Offload::kNone, "none"},
                     {Offload::kOptimizer, "optimizer"},
                     {Offload::kParameters, "parameters"}});
+inline constexpr std::string_view kHintOfOffload =
+    "parameters, which has the optimizer state, too; what blocks keep: "
+    "parallel.offload_activations";
+template <>
+inline constexpr auto kWordAliases<Offload> = std::to_array<Word<Offload>>(
+    {{Offload::kParameters, "params"}, {Offload::kParameters, "parameter"}});
+template <>
+inline constexpr auto kWordHints<Offload> =
+    std::to_array<WordHint>({{"all", kHintOfOffload},
+                             {"cpu", kHintOfOffload},
+                             {"true", kHintOfOffload},
+                             {"activations", kHintOfOffload}});
 
 // Ranks that train data parallel, and what they share (model/sharding.h).
 struct Parallel {
@@ -333,6 +462,9 @@ inline constexpr auto kWords<Work> = Words<Work>("work",
                                                   {Work::kForwardBackward,
                                                    "forward-backward"},
                                                   {Work::kForward, "forward"}});
+template <>
+inline constexpr auto kWordAliases<Work> = std::to_array<Word<Work>>(
+    {{Work::kTraining, "train"}, {Work::kForward, "inference"}});
 
 struct Workload {
   Architecture architecture;
@@ -395,8 +527,9 @@ inline constexpr int64_t kNumbersOfFp8Scale = 32;
 // What all but the products of the blocks are in: bf16 for fp8, else the same.
 Precision OutsideBlockProducts(Precision precision);
 
-// Turns on one of the matrices, by its member's name; these names; those of the
-// matrices that are on.
+// Turns on one of the matrices, by its member's name, or those that other
+// programs' name of a module means ("q_proj"); "all": each that there can be
+// (NameAllMatrices). These names; those of the matrices that are on.
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string_view> LoraMatrixNames();
 std::vector<std::string> ToWords(const LoraMatrices& matrices);

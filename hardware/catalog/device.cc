@@ -178,6 +178,7 @@ void DeviceCatalog::State::Complete() {
     claim(device.name, device);
     if (!device.reported_name.empty()) claim(device.reported_name, device);
     for (const std::string& alias : device.aliases) claim(alias, device);
+    for (const std::string& family : device.usual_of) claim(family, device);
   }
   all = std::move(devices);
   complete = true;
@@ -255,6 +256,39 @@ const Device* DeviceCatalog::TryFind(std::string_view name) const {
   }
   const auto spelled = SpelledAlike(NamesOf(state_->all), name);
   return spelled ? &state_->all[*spelled] : nullptr;
+}
+
+const Device* DeviceCatalog::TryFindUsual(std::string_view name) const {
+  if (const Device* found = TryFind(name)) return found;
+  std::vector<DeviceNames> usual;
+  for (const Device& device : devices()) {
+    usual.push_back({device.name,
+                     {device.usual_of.begin(), device.usual_of.end()},
+                     device.memory_capacity});
+  }
+  const auto spelled = SpelledAlike(usual, name);
+  return spelled ? &devices()[*spelled] : nullptr;
+}
+
+const Device& DeviceCatalog::FindUsual(std::string_view name) const {
+  const Device* found = TryFindUsual(name);
+  return found != nullptr ? *found : Find(name);
+}
+
+std::optional<std::string> DeviceCatalog::TakenAs(
+    const std::string& name) const {
+  const Device* found = TryFindUsual(name);
+  if (found == nullptr || found->name == model::Lowered(name) ||
+      found->reported_name == name) {
+    return std::nullopt;
+  }
+  const std::vector<std::string_view> others =
+      OtherForms(NamesOf(devices()), found->name, name);
+  if (others.empty()) return std::nullopt;
+  return fmt::format("{} is taken as {}; others: {}",
+                     name,
+                     found->name,
+                     fmt::join(others, ", "));
 }
 
 const Device& DeviceCatalog::Find(std::string_view name) const {

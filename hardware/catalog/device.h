@@ -37,6 +37,9 @@ struct Device {
   std::string name;                  // file stem: the name people type
   std::string reported_name;         // exact string from the driver
   std::vector<std::string> aliases;  // other exact names in measurement tables
+  // Names of a family whose usual form it is: to people who ask, not in tables,
+  // which have to say which they measured.
+  std::vector<std::string> usual_of;
   std::string vendor;
   std::string architecture;
   DeviceKind kind = DeviceKind::kGpu;
@@ -130,8 +133,16 @@ class DeviceCatalog {
   // host. Throws InputError with the names that may be meant.
   const Device& Find(std::string_view name) const;
   const Device* TryFind(std::string_view name) const;  // nullptr: unknown
+  // The same for people who ask: a family's name is its usual form
+  // (Device::usual_of).
+  const Device& FindUsual(std::string_view name) const;
+  // "A100 is taken as a100_sxm4_40gb; others: ..", where the name of a device
+  // does not say which of several it is; nullopt: it does.
+  std::optional<std::string> TakenAs(const std::string& name) const;
 
  private:
+  const Device* TryFindUsual(std::string_view name) const;
+
   struct State;
   explicit DeviceCatalog(const std::string& directory);
 

@@ -219,6 +219,10 @@ void VisitFields(Archive& archive, D& d) {
   archive(model::Field{.name = "aliases",
                        .about = "Other exact names, in tables of measurements"},
           d.aliases);
+  archive(model::Field{.name = "usual_of",
+                       .about = "Bare names of its family, which tables do not "
+                                "mean by themselves"},
+          d.usual_of);
   archive(
       model::Field{.name = "vendor", .about = "Its maker", .required = true},
       d.vendor);

@@ -128,6 +128,31 @@ std::vector<size_t> Alike(const std::vector<DeviceNames>& devices,
   return as_said.empty() ? agreeing : as_said;
 }
 
+// Without the series that people leave out, "quadro" too: "RTX 6000" is of two
+// generations.
+std::string WithoutSeries(std::string letters) {
+  constexpr std::string_view kQuadro = "quadro";
+  if (letters.starts_with(kQuadro)) letters.erase(0, kQuadro.size());
+  return Reduced(std::move(letters), Letters::kNoSeries);
+}
+
+// Names of the devices from which so spelled a name goes on, the nearest: those
+// of most letters.
+std::vector<std::string_view> GoesOnFrom(
+    const std::vector<DeviceNames>& devices, std::string_view letters) {
+  constexpr size_t kFewestLetters = 3;
+  std::vector<std::string_view> nearest;
+  size_t most = kFewestLetters;
+  for (const DeviceNames& device : devices) {
+    const std::string own = WithoutSeries(SpellingOf(device.name).letters);
+    if (own.size() < most || !letters.starts_with(own)) continue;
+    if (own.size() > most) nearest.clear();
+    most = own.size();
+    nearest.push_back(device.name);
+  }
+  return nearest;
+}
+
 }  // namespace
 
 std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
@@ -145,19 +170,36 @@ std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
 std::vector<std::string_view> PerhapsMeant(
     const std::vector<DeviceNames>& devices, std::string_view name) {
   const Spelling asked = SpellingOf(name);
-  const std::string letters = Reduced(asked.letters, Letters::kNoSeries);
+  const std::string letters = WithoutSeries(asked.letters);
   std::vector<std::string_view> meant;
   if (letters.size() < 2) return meant;
   for (const DeviceNames& device : devices) {
     if (meant.size() == kMostMeant) break;
     if (!HasMemory(device, asked)) continue;
-    if (AnyName(device, Letters::kNoSeries, [&](const Spelling& of_device) {
-          return of_device.letters.starts_with(letters);
+    if (AnyName(device, Letters::kAll, [&](const Spelling& of_device) {
+          return WithoutSeries(of_device.letters).starts_with(letters);
         })) {
       meant.push_back(device.name);
     }
   }
-  return meant;
+  return meant.empty() ? GoesOnFrom(devices, letters) : meant;
+}
+
+std::vector<std::string_view> OtherForms(
+    const std::vector<DeviceNames>& devices,
+    std::string_view taken,
+    std::string_view name) {
+  const Spelling asked = SpellingOf(name);
+  const std::string family = asked.letters + "_";
+  std::vector<std::string_view> others;
+  if (!taken.starts_with(family)) return others;
+  for (const DeviceNames& device : devices) {
+    if (device.name != taken && device.name.starts_with(family) &&
+        HasMemory(device, asked)) {
+      others.push_back(device.name);
+    }
+  }
+  return others;
 }
 
 }  // namespace trainfare::hardware

@@ -28,8 +28,16 @@ std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
                                    std::string_view name);
 
 // Names of those that it may mean, at most six: their spellings begin with it,
-// and have its memory where it says one.
+// and have its memory where it says one; else those that it goes on from ("RTX
+// 4060 Laptop").
 std::vector<std::string_view> PerhapsMeant(
     const std::vector<DeviceNames>& devices, std::string_view name);
+
+// Where `name` is that of a family, of which the device called `taken` is one:
+// the other ones, of its memory where it says one.
+std::vector<std::string_view> OtherForms(
+    const std::vector<DeviceNames>& devices,
+    std::string_view taken,
+    std::string_view name);
 
 }  // namespace trainfare::hardware

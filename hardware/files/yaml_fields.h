@@ -145,7 +145,9 @@ class YamlFieldReader {
 
   template <class T>
   void ReadWords(const model::Field& field, T& value) {
-    const std::vector<std::string> words = map_.Texts(field.name);
+    const std::vector<std::string> words =
+        map_.IsText(field.name) ? std::vector{map_.Text(field.name)}
+                                : map_.Texts(field.name);
     if (words.empty()) {
       map_.Fail(field.name, "expected at least one word, got none");
     }

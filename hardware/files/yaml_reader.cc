@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "hardware/files/foreign_keys.h"
 #include "hardware/files/foreign_text.h"
 #include "hardware/files/internal/parsed_yaml.h"
 #include "hardware/files/internal/yaml_tree.h"
@@ -114,7 +116,10 @@ void Reader::Finish() const {
       std::vector<std::string> known = node.asked;
       std::sort(known.begin(), known.end());
       const std::vector<std::string_view> views = model::NameViews(known);
-      const std::string near = model::DidYouMean(entry.key, views);
+      const std::string_view instead = InsteadOfKey(entry.key, views);
+      const std::string near = instead.empty()
+                                   ? model::DidYouMean(entry.key, views)
+                                   : fmt::format("; hint: {};", instead);
       const std::string path = internal::PathOf(node);
       const bool is_set = !entry.value->origin.empty();
       throw InputError(
@@ -146,7 +151,7 @@ Reader::Node& Reader::Require(std::string_view key,
                               std::string_view expected) const {
   Node* found = Find(key);
   if (found != nullptr) return *found;
-  // A mistyped key stands there under another name.
+  // A mistyped key stands there under another name, or that of another program.
   std::vector<std::string_view> others;
   for (const Node::Entry& entry : node_->entries) {
     if (std::find(node_->asked.begin(), node_->asked.end(), entry.key) ==
@@ -154,7 +159,12 @@ Reader::Node& Reader::Require(std::string_view key,
       others.emplace_back(entry.key);
     }
   }
-  const std::vector<std::string> nearest = model::Nearest(key, others, 1);
+  std::vector<std::string> nearest = model::Nearest(key, others, 1);
+  for (const std::string_view other : others) {
+    if (InsteadOfKey(other, std::span(&key, 1)).empty()) continue;
+    nearest = {std::string(other)};
+    break;
+  }
   std::string hint;
   for (const Node::Entry& entry : node_->entries) {
     if (!nearest.empty() && entry.key == nearest.front()) {

@@ -82,6 +82,16 @@ std::vector<ParameterInfo> ParametersOf(const Device& device) {
   return infos;
 }
 
+std::optional<model::Precision> NearestPrecision(const Device& device) {
+  for (const auto candidate : {model::Precision::kBf16,
+                               model::Precision::kFp16,
+                               model::Precision::kTf32,
+                               model::Precision::kFp32}) {
+    if (device.MatrixPeak(candidate)) return candidate;
+  }
+  return std::nullopt;
+}
+
 void RequirePrecision(const Device& device, model::Precision precision) {
   if (device.MatrixPeak(precision)) return;
   std::string known;

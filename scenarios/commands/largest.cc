@@ -16,6 +16,7 @@
 #include "model/presets.h"
 #include "model/trainable.h"
 #include "model/validate.h"
+#include "scenarios/commands/prediction_report.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -52,8 +53,10 @@ class Sizes {
       const auto family = scenario.workload.architecture.family;
       for (const model::Architecture& a : model::ArchitecturePresets()) {
         const auto longest = a.max_sequence_length();
+        // The model that was asked about stays, also beyond its positions.
         if (a.family != family ||
-            (longest && *longest < scenario.workload.sequence_length)) {
+            (longest && *longest < scenario.workload.sequence_length &&
+             a.name != scenario.workload.architecture.name)) {
           continue;
         }
         // What the job asks of its model stays; a model of which that cannot
@@ -76,8 +79,11 @@ class Sizes {
       case Largest::kBatch:
         return model::kLargestBatch;
       case Largest::kLength:
-        return scenario_.workload.architecture.max_sequence_length().value_or(
-            model::kLongestSequence);
+        // Beyond what the model was trained for only where that is asked.
+        return std::max(
+            scenario_.workload.architecture.max_sequence_length().value_or(
+                model::kLongestSequence),
+            scenario_.workload.sequence_length);
       case Largest::kModel:
         return static_cast<int64_t>(models_.size());
     }
@@ -99,6 +105,14 @@ class Sizes {
                      : fmt::format("{} {}", TextOf(what_), size);
     trial.job = EstimateJob(trial.scenario, target_.predictor, target_.cluster);
     return trial;
+  }
+
+  // Whether sequences longer than most() run, but are not what the model was
+  // trained for.
+  bool ends_at_training() const {
+    const model::Architecture& a = scenario_.workload.architecture;
+    return what_ == Largest::kLength && a.max_sequence_length() &&
+           !a.longest_of_table();
   }
 
   static std::string_view TextOf(Largest what) {
@@ -153,6 +167,14 @@ int64_t LargestOf(Largest what, const Sizes& sizes) {
     low = high;
   }
   return most;
+}
+
+// Why none is larger, where the largest of all fits.
+std::string_view EndOf(const Sizes& sizes, int64_t largest) {
+  if (largest < sizes.most()) return "";
+  return sizes.ends_at_training()
+             ? "; --length asks beyond what it was trained with"
+             : "; none is larger";
 }
 
 void AddTrial(const Trial& trial, Table& table, Json& list) {
@@ -239,9 +261,14 @@ Report LargestReport(Largest what,
                     TargetName(target),
                     hardware::FormatBytes(fitting->job.memory.total()),
                     hardware::FormatBytes(fitting->job.capacity),
-                    largest == sizes.most() ? "; none is larger" : ""));
+                    EndOf(sizes, largest)));
   }
   report.tables.push_back(std::move(table));
+  if (target.taken_as) report.notes.emplace_back(*target.taken_as);
+  if (auto note =
+          PositionsNote((fitting ? fitting->scenario : scenario).workload)) {
+    report.notes.push_back(std::move(*note));
+  }
   if (what == Largest::kModel) {
     report.notes.emplace_back(
         "models are the presets of the same family; `trainfare list models`");

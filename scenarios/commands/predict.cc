@@ -14,6 +14,7 @@
 #include "hardware/catalog/instance.h"
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
 #include "hardware/models/kind.h"
 #include "model/error.h"
 #include "model/limits.h"
@@ -28,6 +29,7 @@
 #include "scenarios/commands/prediction_trace.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
+#include "scenarios/job/instance_names.h"
 #include "scenarios/job/pricing.h"
 #include "scenarios/published/published_job.h"
 #include "scenarios/report/result_json.h"
@@ -51,7 +53,7 @@ std::string DeviceName(const std::optional<std::string>& asked,
 // Whether the instance's devices have it as one of their alike parts, or are
 // it.
 bool IsPartOf(const std::string& name, const hardware::Instance& instance) {
-  const hardware::Device& device = FindDevice("--device", name);
+  const hardware::Device& device = FindUsualDevice("--device", name);
   return device.name == instance.device || device.part_of == instance.device;
 }
 
@@ -120,7 +122,7 @@ PredictionTarget TargetOf(const PredictOptions& options,
   if (options.fit) fit = calibrate::LoadFit(*options.fit);
   const std::string name = DeviceName(asked, instance, fit);
   const hardware::Device& device =
-      asked ? FindDevice("--device", name)
+      asked ? FindUsualDevice("--device", name)
             : hardware::DeviceCatalog::Shipped().Find(name);
   Fits fits;
   const calibrate::Fit* of_device = fit ? &*fit : fits.Of(device);
@@ -129,8 +131,16 @@ PredictionTarget TargetOf(const PredictOptions& options,
       fit ? calibrate::Predictor(device, std::move(*fit))
           : fits.PredictorOf(device);
   const Cluster cluster = ClusterFor(options, instance, predictor);
-  PredictionTarget target{
-      std::move(predictor), fit_name, cluster, instance, {}, fits.left_out()};
+  PredictionTarget target{std::move(predictor),
+                          fit_name,
+                          cluster,
+                          instance,
+                          {},
+                          fits.left_out(),
+                          {}};
+  if (asked) {
+    target.taken_as = hardware::DeviceCatalog::Shipped().TakenAs(name);
+  }
   if (instance != nullptr) {
     target.tariff = Pricing(options.prices)
                         .Of(*instance, options.spot, target.cluster.hosts);
@@ -365,6 +375,16 @@ std::string RoomLine(const PredictionTarget& target,
   return line;
 }
 
+// The flag for one that the device runs, where it lacks the precision: bf16 may
+// be nobody's choice. Empty where it has it.
+std::string PrecisionHint(const PredictionTarget& target,
+                          const Scenario& scenario) {
+  const hardware::Device& device = target.predictor.device();
+  const auto instead = hardware::NearestPrecision(device);
+  if (device.MatrixPeak(scenario.workload.precision) || !instead) return "";
+  return fmt::format("; hint: --precision {}", model::ToText(*instead));
+}
+
 // Every variant on every target. Of several, one that a device cannot run is
 // left out with its reason; throws InputError where none is left.
 std::vector<Prediction> PredictionsOf(
@@ -388,7 +408,10 @@ std::vector<Prediction> PredictionsOf(
       }
     }
   }
-  if (predictions.empty()) throw InputError(first_reason);
+  if (predictions.empty()) {
+    throw InputError(first_reason +
+                     PrecisionHint(targets.front(), variants.front()));
+  }
   return predictions;
 }
 
@@ -529,7 +552,16 @@ void RequirePriced(const PredictOptions& options) {
 const hardware::Device& FindDevice(std::string_view flag,
                                    const std::string& name) {
   return WithFlag(flag, [&]() -> const hardware::Device& {
+    RefuseInstance(name);
     return hardware::DeviceCatalog::Shipped().Find(name);
+  });
+}
+
+const hardware::Device& FindUsualDevice(std::string_view flag,
+                                        const std::string& name) {
+  return WithFlag(flag, [&]() -> const hardware::Device& {
+    RefuseInstance(name);
+    return hardware::DeviceCatalog::Shipped().FindUsual(name);
   });
 }
 
@@ -559,10 +591,15 @@ Report Predict(const PredictOptions& asked) {
           "--largest: give one --batch, --seq, --precision, --device and "
           "--instance");
     }
-    return LargestReport(LargestFromText(*options.largest),
-                         variants.front(),
-                         targets.front(),
-                         options.origin);
+    try {
+      return LargestReport(LargestFromText(*options.largest),
+                           variants.front(),
+                           targets.front(),
+                           options.origin);
+    } catch (const InputError& error) {
+      throw InputError(error.what() +
+                       PrecisionHint(targets.front(), variants.front()));
+    }
   }
   return ReportOf(targets, variants, options);
 }

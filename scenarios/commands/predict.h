@@ -39,6 +39,9 @@ Report Predict(const PredictOptions& options);
 // What a flag names of the catalogs. Throw InputError that begins with it.
 const hardware::Device& FindDevice(std::string_view flag,
                                    const std::string& name);
+// Where a family's name is its usual form.
+const hardware::Device& FindUsualDevice(std::string_view flag,
+                                        const std::string& name);
 const hardware::Instance& FindInstance(std::string_view flag,
                                        const std::string& name);
 

@@ -9,6 +9,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
+#include "model/presets.h"
 #include "model/stack_rules.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
@@ -50,6 +51,31 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
           FormatBytes(high),
           FormatBytes(job.capacity)),
       Caution::kMemoryInInterval);
+}
+
+std::optional<Note> WeightsNote(const Scenario& scenario) {
+  const int64_t bits = model::BitsInName(scenario.asked_model);
+  const model::Trainable& trainable = scenario.workload.trainable;
+  if (bits == 0 || trainable.base_bits > 0) return std::nullopt;
+  return Note(fmt::format(
+      "{}: the {} bits of its weights are not taken from its name; hint: "
+      "{}--set trainable.lora.base_bits={}",
+      scenario.asked_model,
+      bits,
+      trainable.lora_rank > 0 ? "" : "--set trainable.lora.rank=16 ",
+      bits));
+}
+
+std::optional<Note> PositionsNote(const model::Workload& w) {
+  const auto positions = w.architecture.max_sequence_length();
+  const int64_t length = std::max(w.sequence_length, w.target_length);
+  if (!positions || length <= *positions) return std::nullopt;
+  return Note(fmt::format("{} tokens are beyond the {} positions that {} was "
+                          "trained with",
+                          length,
+                          *positions,
+                          w.architecture.name),
+              Caution::kLengthBeyondPositions);
 }
 
 std::string CompiledStackNote(model::Fusion asked,
@@ -487,7 +513,16 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const Scenario& scenario,
                                   bool spot) {
   std::vector<Note> notes;
+  if (target.taken_as) notes.emplace_back(*target.taken_as);
   if (auto note = EndNote(scenario)) notes.push_back(std::move(*note));
+  if (auto note = WeightsNote(scenario)) notes.push_back(std::move(*note));
+  const JobEstimate& longest = *std::max_element(
+      jobs.begin(), jobs.end(), [](const JobEstimate& a, const JobEstimate& b) {
+        return a.workload.sequence_length < b.workload.sequence_length;
+      });
+  if (auto note = PositionsNote(longest.workload)) {
+    notes.push_back(std::move(*note));
+  }
   AddMemoryNotes(target, jobs, scenario, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {

@@ -25,6 +25,8 @@ struct PredictionTarget {
   const hardware::Instance* instance = nullptr;
   std::optional<Tariff> tariff;
   std::vector<std::string> left_out_fits;  // why, a line each
+  // Where the name of its device left open which it is: what it is taken as.
+  std::optional<std::string> taken_as;
 };
 
 // "2 x a100_sxm4_80gb (NVIDIA A100-SXM4-80GB) of aws/p4d.24xlarge".
@@ -70,6 +72,14 @@ std::string NamedCloudNote(const hardware::Instance& instance);
 
 // That a job which fits may not, as sure as its memory is; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job);
+
+// That weights are wider than the name of their model says; nullopt: they are
+// not.
+std::optional<Note> WeightsNote(const Scenario& scenario);
+
+// That sequences so long are beyond what the model was trained for; nullopt:
+// they are not.
+std::optional<Note> PositionsNote(const model::Workload& workload);
 
 // What a reader has to know to believe the figures. `spot` was asked for.
 std::vector<Note> PredictionNotes(const PredictionTarget& target,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/commands/candidate_charts.h"
@@ -119,10 +120,18 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   throw UsageError(message);
 }
 
-// Names that nobody has are told by their flags.
-void RequireNames(const RecommendOptions& options) {
-  for (const std::string& name : options.devices) FindDevice("--device", name);
-  for (const std::string& name : options.also) FindDevice("--also", name);
+// Devices by the catalog's names, with a note where that is a choice. Names
+// that nobody has are told by their flags.
+void ResolveNames(RecommendOptions& options, std::vector<Note>& notes) {
+  const auto resolve = [&](std::string_view flag, std::string& name) {
+    const hardware::Device& device = FindUsualDevice(flag, name);
+    if (auto taken = hardware::DeviceCatalog::Shipped().TakenAs(name)) {
+      notes.emplace_back(*std::move(taken));
+    }
+    name = device.name;
+  };
+  for (std::string& name : options.devices) resolve("--device", name);
+  for (std::string& name : options.also) resolve("--also", name);
   for (const std::string& name : options.instances) {
     FindInstance("--instance", name);
   }
@@ -130,14 +139,15 @@ void RequireNames(const RecommendOptions& options) {
 
 }  // namespace
 
-Report Recommend(const RecommendOptions& options) {
+Report Recommend(const RecommendOptions& asked) {
+  RecommendOptions options = asked;
   const std::vector<Scenario> jobs = JobsOf(options);
   const Scenario& scenario = jobs.front();
   if (options.hosts) {
     RequireCount("--hosts", *options.hosts, model::kMostDevices);
   }
-  RequireNames(options);
   Report report;
+  ResolveNames(options, report.notes);
   std::vector<std::string> left_out_fits;
   std::vector<Candidate> candidates =
       EstimateCandidates(jobs, options, left_out_fits);

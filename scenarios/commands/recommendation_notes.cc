@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "hardware/catalog/device.h"
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_models.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
@@ -209,6 +211,32 @@ std::optional<Note> CompileNote(const std::vector<Candidate>& candidates) {
       Caution::kCompileTimeUnknown);
 }
 
+// Devices that are out because they lack the precision, which nobody may have
+// asked for, and how they are in.
+std::optional<Note> PrecisionNote(const std::vector<Candidate>& candidates,
+                                  const Scenario& scenario) {
+  const model::Precision asked = scenario.workload.precision;
+  std::set<std::string> without;
+  std::set<std::string_view> instead;
+  for (const Candidate& c : candidates) {
+    if (c.objection.kind != Obstacle::kCannotRun || c.here) continue;
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(c.device);
+    const auto nearest = hardware::NearestPrecision(device);
+    if (device.MatrixPeak(asked) || !nearest) continue;
+    without.insert(device.name);
+    instead.insert(model::ToText(*nearest));
+  }
+  if (without.empty()) return std::nullopt;
+  return Note(fmt::format("{} {} no {}; --precision {},{} compares {}, too",
+                          fmt::join(without, ", "),
+                          without.size() == 1 ? "has" : "have",
+                          model::ToText(asked),
+                          model::ToText(asked),
+                          fmt::join(instead, ","),
+                          without.size() == 1 ? "it" : "them"));
+}
+
 // Devices that have not the stack's kernels, and what they are compared by.
 std::optional<Note> StackNote(const std::vector<Candidate>& candidates,
                               const Scenario& scenario) {
@@ -233,6 +261,12 @@ void AddNotes(const std::vector<Candidate>& candidates,
               const Overview& overview,
               Report& report) {
   if (auto note = EndNote(scenario)) report.notes.push_back(std::move(*note));
+  if (auto note = WeightsNote(scenario)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = PositionsNote(scenario.workload)) {
+    report.notes.push_back(std::move(*note));
+  }
   report.notes.push_back(PriceLine(candidates, options.spot));
   std::set<std::string> named;
   for (const Candidate& c : candidates) {
@@ -262,6 +296,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
                               Caution::kStartUpAssumed);
   }
   if (auto note = CompileNote(candidates)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = PrecisionNote(candidates, scenario)) {
     report.notes.push_back(std::move(*note));
   }
   if (auto note = StackNote(candidates, scenario)) {

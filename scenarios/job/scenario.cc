@@ -22,6 +22,7 @@
 #include "model/nearest.h"
 #include "model/presets.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 #include "scenarios/job/scenario_fields.h"
 
@@ -247,6 +248,7 @@ Scenario ReadScenario(const Reader& root,
   s.name = NameOf(s.path);
   s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
+  if (root.IsText("model")) s.asked_model = root.Text("model");
   model::Workload& w = s.workload;
   std::vector<std::string_view> apart;
   if (given && root.IsText("model") && root.Text("model") == given->name) {
@@ -264,6 +266,7 @@ Scenario ReadScenario(const Reader& root,
   // Below 1 every layer has a learning rate of its own.
   w.optimizer.by_layer = s.layer_decay < 1.0;
   CheckTrainable(root, w.architecture);
+  model::NameAllMatrices(w.architecture, w.trainable);
   CheckParallel(root, w.parallel);
   root.Finish();
 
@@ -455,7 +458,7 @@ std::string DescribeUpdate(const model::Workload& workload) {
 
 std::optional<std::string> BeyondPositions(const model::Architecture& model,
                                            int64_t length) {
-  const auto positions = model.max_sequence_length();
+  const auto positions = model.longest_of_table();
   if (!positions || length <= *positions) return std::nullopt;
   return fmt::format(
       "expected a length of at most {}, the positions of {}, got {}",
@@ -473,8 +476,10 @@ std::vector<std::string_view> WordsOfWork() {
 }
 
 model::Work WorkFromText(std::string_view text) {
-  for (const model::Work work : kWorkOfJobs) {
-    if (model::ToText(work) == text) return work;
+  const auto work = model::TryFromText<model::Work>(text);
+  if (work && std::find(kWorkOfJobs.begin(), kWorkOfJobs.end(), *work) !=
+                  kWorkOfJobs.end()) {
+    return *work;
   }
   throw InputError(fmt::format(
       "unknown work \"{}\"; known: {}", text, fmt::join(WordsOfWork(), ", ")));

@@ -60,6 +60,7 @@ struct Scenario {
   int64_t epochs = 1;
   Padding padding;
   bool drop_last = false;
+  std::string asked_model;      // its name as it was written; may be empty
   bool names_optimizer = true;  // forward passes need none
   double layer_decay = 1.0;     // of the learning rate, from layer to layer
   RunExtras extras;
@@ -109,8 +110,8 @@ inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,
 std::vector<std::string_view> WordsOfWork();
 model::Work WorkFromText(std::string_view text);
 
-// What is wrong with sequences so long: the model has fewer positions. nullopt:
-// nothing.
+// What is wrong with sequences so long: the model's table has fewer positions.
+// nullopt: nothing.
 std::optional<std::string> BeyondPositions(const model::Architecture& model,
                                            int64_t length);
 

@@ -28,6 +28,8 @@ std::string_view ToText(Caution caution) {
       return "fit_of_few_figures";
     case Caution::kFitUnreadable:
       return "fit_unreadable";
+    case Caution::kLengthBeyondPositions:
+      return "length_beyond_positions";
     case Caution::kMemoryInInterval:
       return "memory_in_interval";
     case Caution::kNetworkUnnamed:

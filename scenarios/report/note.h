@@ -23,6 +23,7 @@ enum class Caution {
   kFileCutOff,
   kFitOfFewFigures,
   kFitUnreadable,
+  kLengthBeyondPositions,
   kMemoryInInterval,
   kNetworkUnnamed,
   kPriceDoubtful,

@@ -1635,8 +1635,8 @@ class Predict(Case):
             [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
         reason = "precision: t4 has no bf16; it runs fp32, fp16"
         self.assertIn(f"left out: {reason}", whole["notes"])
-        self.refused(1, reason, "predict", asked[1], "--device", "t4",
-                     "--precision", "bf16")  # fmt: skip
+        self.refused(1, f"{reason}; hint: --precision fp16", "predict", asked[1],
+                     "--device", "t4", "--precision", "bf16")  # fmt: skip
         for more, message in (
             (("--instance", "aws/g6.xlarge"),
              "--device and --instance: give one device, that of the instance"),

@@ -8,6 +8,8 @@
 
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/validate.h"
+#include "model/workload.h"
 
 namespace trainfare::model {
 namespace {
@@ -144,6 +146,26 @@ TEST_CASE("an unknown model names the nearest") {
     CHECK(message.find("unknown model \"bert-bse-uncased\"; did you mean "
                        "\"bert-base-uncased\"") == 0);
   }
+}
+
+TEST_CASE("only a table of positions ends") {
+  for (const char* name : {"llama-2-7b", "falcon-7b", "bloom-7b1", "t5-base"}) {
+    CAPTURE(name);
+    const Architecture& a = FindArchitecture(name);
+    CHECK_FALSE(a.longest_of_table());
+    Workload w;
+    w.architecture = a;
+    w.sequence_length = 2 * a.max_sequence_length().value_or(4096);
+    CHECK_NOTHROW(Validate(w));
+  }
+  Workload w;
+  w.architecture = FindArchitecture("gpt2");
+  CHECK(w.architecture.longest_of_table() == 1024);
+  w.sequence_length = 1025;
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "sequence_length: expected at most 1024, the positions "
+                       "of gpt2, got 1025",
+                       InputError);
 }
 
 }  // namespace trainfare::model

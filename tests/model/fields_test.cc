@@ -143,8 +143,8 @@ TEST_CASE("what a file gets wrong is named by its path") {
   json["model"].erase("heads");
   CHECK(message(json) == "model.heads: missing");
   json = ToJson(Start());
-  json["optimizer"]["name"] = "adam";
-  CHECK(message(json).find("optimizer.name: unknown optimizer \"adam\"") == 0);
+  json["optimizer"]["name"] = "adma";
+  CHECK(message(json).find("optimizer.name: unknown optimizer \"adma\"") == 0);
   json = ToJson(Start());
   json["stac"] = "eager";
   CHECK(message(json).find("stac: unknown key; did you mean \"stack\"?") == 0);

@@ -275,7 +275,6 @@ TEST_CASE(
 // open: a size without its point is no other's.
 TEST_CASE("a model of another shape is no preset") {
   for (const char* name : {"codellama/CodeLlama-7b-Python-hf",
-                           "unsloth/Meta-Llama-3.1-8B-bnb-4bit",
                            "meta-llama/Llama-3.2-11B-Vision",
                            "openlm-research/open_llama_3b",
                            "mistralai/Mistral-7B-Instruct-v0.2",
@@ -289,7 +288,6 @@ TEST_CASE("a model of another shape is no preset") {
                            "Qwen/Qwen3-Next-80B-A3B-Instruct",
                            "Qwen/Qwen3-Embedding-0.6B",
                            "Qwen/Qwen3-VL-8B-Instruct",
-                           "Qwen/Qwen3-8B-AWQ",
                            "deepseek-ai/DeepSeek-V3.2-Exp",
                            "deepseek-ai/deepseek-coder-6.7b-instruct",
                            "deepseek-ai/deepseek-moe-16b-base",
@@ -419,6 +417,48 @@ TEST_CASE("an unknown model's message compares its last part alone") {
         "mean \"bert-mini\" or \"bert-tiny\"?" +
             rest);
   CHECK(message("zzzzzzzzzzzz") == "unknown model \"zzzzzzzzzzzz\";" + rest);
+}
+
+TEST_CASE("repacked and quantised uploads are their models") {
+  for (const auto& names : std::vector<std::pair<const char*, const char*>>{
+           {"unsloth/llama-3-8b-bnb-4bit", "llama-3-8b"},
+           {"unsloth/Meta-Llama-3.1-8B-unsloth-bnb-4bit", "llama-3.1-8b"},
+           {"TheBloke/Llama-2-13B-fp16", "llama-2-13b"},
+           {"TheBloke/Llama-2-7B-Chat-GPTQ", "llama-2-7b"},
+           {"TheBloke/Llama-2-70B-AWQ", "llama-2-70b"},
+           {"unsloth/Meta-Llama-3.1-8B-bnb-4bit", "llama-3.1-8b"},
+           {"Qwen/Qwen3-8B-AWQ", "qwen3-8b"},
+           {"bartowski/Llama-3.2-1B-Instruct-GGUF", "llama-3.2-1b"},
+           {"gpt2-124M", "gpt2"},
+           {"gpt2-355M", "gpt2-medium"},
+           {"gpt2-774M", "gpt2-large"},
+           {"gpt2-1.5B", "gpt2-xl"},
+           {"bigscience/T0_3B", "t5-v1.1-xl"},
+           {"bigscience/T0pp", "t5-v1.1-xxl"}}) {
+    CAPTURE(names.first);
+    CHECK(FindArchitecture(names.first).name == names.second);
+  }
+  CHECK(BitsInName("unsloth/llama-3-8b-bnb-4bit") == 4);
+  CHECK(BitsInName("x/y-bnb-8bit") == 8);
+  CHECK(BitsInName("TheBloke/Llama-2-7B-Chat-GPTQ") == 4);
+  CHECK(BitsInName("TheBloke/Llama-2-13B-fp16") == 0);
+  CHECK(BitsInName("meta-llama/Llama-3.1-8B") == 0);
+}
+
+TEST_CASE("a family's name has its members suggested") {
+  const auto message = [](const char* name) -> std::string {
+    try {
+      FindArchitecture(name);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message("llama3").starts_with(
+      "unknown model \"llama3\"; did you mean \"llama-3-8b\", "));
+  CHECK(message("llama3").find("llama-30b") == std::string::npos);
+  CHECK(message("phi3").find("\"phi-3-mini\"") != std::string::npos);
+  CHECK(message("gemma2").find("gemma-2-") != std::string::npos);
 }
 
 }  // namespace trainfare::model

@@ -468,4 +468,21 @@ TEST_CASE("what trains is checked") {
       InputError);
 }
 
+TEST_CASE("all matrices are those that the model has") {
+  for (const char* name : {"llama-3.1-8b", "deepseek-v3", "gpt2"}) {
+    CAPTURE(name);
+    const Architecture& a = FindArchitecture(name);
+    Trainable trainable;
+    trainable.lora_rank = 8;
+    AddLoraMatrix("all", trainable.lora);
+    NameAllMatrices(a, trainable);
+    CHECK(trainable.lora == LoraMatricesOf(a));
+    Trainable one;
+    AddLoraMatrix("query", one.lora);
+    const LoraMatrices before = one.lora;
+    NameAllMatrices(a, one);
+    CHECK(one.lora == before);
+  }
+}
+
 }  // namespace trainfare::model

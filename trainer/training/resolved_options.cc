@@ -22,6 +22,8 @@ using model::InputError;
 
 TrainOptions Resolved(TrainOptions options) {
   model::NameUsualMatrices(options.workload.trainable);
+  model::NameAllMatrices(options.workload.architecture,
+                         options.workload.trainable);
   if (options.workload.parallel.shard != model::Shard::kNone) {
     const std::string asked =
         fmt::format("--shard {}: expected ",

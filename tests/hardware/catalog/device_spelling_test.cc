@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardware/catalog/device.h"
+#include "model/error.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -94,10 +95,40 @@ TEST_CASE("names that may be meant begin alike and have the memory") {
   CHECK(Meant("P100") == Names{"p100_pcie_16gb"});
   CHECK(Meant("V100 PCIe") == Names{"v100_pcie_16gb", "v100_pcie_32gb"});
   CHECK(Meant("A100 PCIe 80 GB") == Names{"a100_pcie_80gb"});
-  CHECK(Meant("RTX 6000") == Names{"rtx_6000_ada"});
+  CHECK(Meant("RTX 6000") == Names{"quadro_rtx_6000", "rtx_6000_ada"});
+  CHECK(Meant("RTX 4060 Laptop") == Names{"rtx_4060"});
+  CHECK(Meant("RTX 4090 48GB") == Names{"rtx_4090"});
   CHECK(Meant("K80").empty());
   CHECK(Meant("").empty());
   CHECK(Meant("a").empty());
+}
+
+TEST_CASE("the usual form of a family says that there are others") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  CHECK(catalog.TryFind("H100") == nullptr);  // tables have to say which
+  for (const char* name : {"H100", "nvidia h100"}) {
+    CHECK(catalog.FindUsual(name).name == "h100_sxm");
+  }
+  CHECK_THROWS_AS(catalog.FindUsual("H100 64GB"), model::InputError);
+  CHECK(catalog.TakenAs("A100") ==
+        "A100 is taken as a100_sxm4_40gb; others: a100_pcie_40gb, "
+        "a100_pcie_80gb, a100_sxm4_80gb");
+  CHECK(catalog.TakenAs("A100 80GB") ==
+        "A100 80GB is taken as a100_sxm4_80gb; others: a100_pcie_80gb");
+  CHECK(catalog.TakenAs("H200") ==
+        "H200 is taken as h200_sxm; others: h200_nvl");
+  CHECK(catalog.TakenAs("H100").has_value());
+  for (const char* one : {"A100-SXM4-40GB",
+                          "a100_sxm4_40gb",
+                          "NVIDIA H200",
+                          "L4",
+                          "4090",
+                          "cpu",
+                          "B200",
+                          "no such device"}) {
+    CAPTURE(one);
+    CHECK_FALSE(catalog.TakenAs(one));
+  }
 }
 
 }  // namespace trainfare::hardware

@@ -257,7 +257,8 @@ TEST_CASE("one bad device file per message") {
       "d.yaml:10:1: unknown key \"colour\"; known: aliases, architecture, "
       "compiler, compute_capability, cores, date, generation, inference_only, "
       "links, memory, model, notes, part_of, peak, power, "
-      "priors, recalled, reported_name, source, static_shapes, vendor");
+      "priors, recalled, reported_name, source, static_shapes, "
+      "usual_of, vendor");
   CHECK(Message(kGood + "priors: { step_overhead: 3 ms }\n") ==
         "d.yaml:10:26: priors.step_overhead: the model of gpu devices has no "
         "step_overhead; did you mean \"kernel_overhead\" or "

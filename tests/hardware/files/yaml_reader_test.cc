@@ -232,6 +232,23 @@ TEST_CASE("an unknown key is refused with the nearest known ones") {
       }) == "f.yaml:3:12: list[1]: unknown key \"yy\"; known: x");
 }
 
+TEST_CASE("a key of another program is told what it is here") {
+  const Reading read = [](const Reader& root) {
+    root.Integer("batch", 1, 9);
+    root.OptionalInteger("accumulation", 1, 9);
+  };
+  CHECK(Message("batch: 1\ngradient_accumulation_steps: 2\n", read) ==
+        "f.yaml:2:1: unknown key \"gradient_accumulation_steps\"; hint: "
+        "accumulation; known: accumulation, batch");
+  CHECK(Message("per_device_train_batch_size: 2\n", read) ==
+        "f.yaml:1:1: missing key \"batch\", an integer from 1 to 9; is "
+        "\"per_device_train_batch_size\" at 1:1 meant?");
+  // Only in a map that has the key.
+  CHECK(Message("batch: 1\nmax_seq_length: 2\n", read) ==
+        "f.yaml:2:1: unknown key \"max_seq_length\"; known: accumulation, "
+        "batch");
+}
+
 TEST_CASE("a missing key is named, with what may be its mistyped form") {
   const Reading read = [](const Reader& root) {
     root.Map("memory").Bandwidth("bandwidth");

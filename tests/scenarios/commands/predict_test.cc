@@ -380,6 +380,123 @@ TEST_CASE("a length that is asked for stands in the place of the file's") {
   CHECK(report.headline.front().starts_with("Llama 3.1 8B, LoRA, as gpt2 "));
 }
 
+TEST_CASE(
+    "beyond a model's positions is an answer with a note, but of a table") {
+  const FitFolder none;
+  const Report beyond = Predict(OfModel("llama-2-7b", 8192, "h200_sxm"));
+  const char* words =
+      "8192 tokens are beyond the 4096 positions that llama-2-7b was trained "
+      "with";
+  CHECK(HasNote(beyond, words));
+  CHECK(Json::parse(beyond.json)
+            .at("warnings")
+            .dump()
+            .find("length_beyond_positions") != std::string::npos);
+  CHECK_FALSE(HasNote(Predict(OfModel("llama-2-7b", 4096, "h200_sxm")),
+                      "positions that"));
+  CHECK_THROWS_AS(Predict(OfModel("gpt2", 1025, "h200_sxm")),
+                  model::InputError);
+  // What is largest stays within what it was trained for, unless asked beyond.
+  const auto largest = [](int64_t length) {
+    PredictOptions options = OfModel("tinyllama-1.1b", length, "h200_sxm");
+    options.overrides.batches = {1};
+    options.largest = "length";
+    return Json::parse(Predict(options).json).at("largest").get<int64_t>();
+  };
+  CHECK(largest(128) == 2048);
+  CHECK(largest(4096) == 4096);
+  PredictOptions models = OfModel("llama-2-7b", 8192, "h200_sxm");
+  models.largest = "model";
+  CHECK(HasNote(Predict(models), "models are the presets"));
+}
+
+TEST_CASE("a family's name is its usual form, with a note") {
+  const FitFolder none;
+  const Report bare = Predict(On("H100"));
+  CHECK(bare.headline.front().find("on h100_sxm") != std::string::npos);
+  CHECK(HasNote(bare, "H100 is taken as h100_sxm; others: h100_nvl"));
+  CHECK_FALSE(HasNote(Predict(On("h100_sxm")), "is taken as"));
+  CHECK(HasNote(Predict(On("A100")), "A100 is taken as a100_sxm4_40gb"));
+  PredictOptions largest = On("A100");
+  largest.largest = "batch";
+  CHECK(HasNote(Predict(largest), "A100 is taken as a100_sxm4_40gb"));
+}
+
+TEST_CASE("instances and slices in the place of a device are told apart") {
+  const FitFolder none;
+  const auto refusal = [](const char* name) -> std::string {
+    try {
+      Predict(On(name));
+    } catch (const model::InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto slice = [&](const char* name, const char* rest) {
+    CHECK(refusal(name) ==
+          fmt::format(
+              "--device: unknown device \"{}\"; a slice of {}", name, rest));
+  };
+  slice("TPU v3-8", "4 chips; hint: --device tpu_v3 --devices 4");
+  slice("v4-8", "4 chips; hint: --device tpu_v4 --devices 4");
+  slice("v4-64", "32 chips; hint: --device tpu_v4 --devices 32");
+  slice("v5litepod-8", "8 chips; hint: --device tpu_v5e --devices 8");
+  slice("v5e-1", "1 chip; hint: --device tpu_v5e --devices 1");
+  slice("v5p-8", "4 chips; hint: --device tpu_v5p --devices 4");
+  slice("tpu-v6e-8", "8 chips; hint: --device tpu_v6e --devices 8");
+  CHECK(refusal("trn1") ==
+        "--device: unknown device \"trn1\"; a family of instances; hint: "
+        "--instance aws/trn1.2xlarge, or --device trainium1");
+  CHECK(refusal("trn1.32xlarge") ==
+        "--device: unknown device \"trn1.32xlarge\"; an instance; hint: "
+        "--instance aws/trn1.32xlarge, or --device trainium1 --devices 16");
+}
+
+TEST_CASE("a precision that the device lacks is refused with one that it has") {
+  const FitFolder none;
+  const char* words =
+      "precision: t4 has no bf16; it runs fp32, fp16; hint: --precision fp16";
+  PredictOptions options = OfModel("gpt2", 512, "t4");
+  CHECK_THROWS_WITH_AS(Predict(options), words, model::InputError);
+  options.largest = "batch";
+  CHECK_THROWS_WITH_AS(Predict(options), words, model::InputError);
+}
+
+TEST_CASE("weights are not as narrow as a model's name says, with a note") {
+  const FitFolder none;
+  PredictOptions options =
+      OfModel("unsloth/llama-3-8b-bnb-4bit", 512, "h200_sxm");
+  const char* words =
+      "unsloth/llama-3-8b-bnb-4bit: the 4 bits of its weights are not taken "
+      "from its name; hint: --set trainable.lora.rank=16 --set "
+      "trainable.lora.base_bits=4";
+  CHECK(HasNote(Predict(options), words));
+  options.overrides.settings = {"trainable.lora.rank=16",
+                                "trainable.lora.base_bits=4"};
+  CHECK_FALSE(HasNote(Predict(options), "not taken from its name"));
+}
+
+TEST_CASE("words of other programs stand in answers as our own") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.2-1b", 512, "h200_sxm");
+  options.overrides.settings = {"attention=sdpa",
+                                "stack=torch.compile",
+                                "optimizer.name=adamw_torch",
+                                "parallel.shard=full_shard",
+                                "parallel.data=8",
+                                "trainable.lora.rank=8",
+                                "trainable.lora.matrices=all-linear"};
+  options.overrides.precisions = {"bfloat16"};
+  const Json scenario =
+      Json::parse(Predict(options).json).at("scenario").at("workload");
+  CHECK(scenario.at("attention") == "flash");
+  CHECK(scenario.at("stack") == "compiled");
+  CHECK(scenario.at("precision") == "bf16");
+  CHECK(scenario.at("optimizer").at("name") == "adamw");
+  CHECK(scenario.at("parallel").at("shard") == "fsdp");
+  CHECK(scenario.at("trainable").at("lora").at("matrices").size() == 7);
+}
+
 TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
   const FitFolder none;
   PredictOptions options = On("tpu_v6e");

@@ -664,4 +664,22 @@ TEST_CASE("this machine stands beside the instances once it was calibrated") {
   CHECK(rows_here(Recommend(options)) == 0);
 }
 
+TEST_CASE("devices without the precision are named, and how they count") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.scenario = "emotion_bert_base";
+  options.devices = {"t4", "l4"};
+  const auto says = [&] {
+    const Report report = Recommend(options);
+    return std::any_of(
+        report.notes.begin(), report.notes.end(), [](const Note& note) {
+          return note.text ==
+                 "t4 has no bf16; --precision bf16,fp16 compares it, too";
+        });
+  };
+  CHECK(says());
+  options.overrides.precisions = {"bf16", "fp16"};
+  CHECK_FALSE(says());
+}
+
 }  // namespace trainfare::scenarios

@@ -1,0 +1,103 @@
+#include "hardware/files/foreign_keys.h"
+
+#include <algorithm>
+#include <array>
+
+namespace trainfare::hardware {
+namespace {
+
+struct ForeignKey {
+  std::string_view key;
+  std::string_view ours;  // beside it in the map
+  std::string_view instead;
+};
+
+constexpr std::string_view kStaticPadding = "padding: { static: LENGTH }";
+constexpr std::string_view kBaseBits =
+    "trainable: { lora: { rank: RANK, base_bits: 4 } }";
+constexpr std::string_view kAdapters =
+    "trainable: { lora: { rank: RANK, matrices: [query, value] } }";
+
+// Of Transformers' TrainingArguments, TRL, PEFT, Accelerate, DeepSpeed,
+// Megatron-LM and bitsandbytes.
+constexpr auto kForeignKeys = std::to_array<ForeignKey>({
+    {"attn_implementation", "attention", "attention: flash"},
+    {"flash_attention", "attention", "attention: flash"},
+    {"use_flash_attention_2", "attention", "attention: flash"},
+    {"batch_size", "batch", "batch, sequences a device and micro-batch"},
+    {"micro_batch_size", "batch", "batch"},
+    {"per_device_train_batch_size", "batch", "batch"},
+    {"train_micro_batch_size_per_gpu", "batch", "batch"},
+    {"per_device_batch_size", "batch", "batch"},
+    {"global_batch_size", "batch", "batch a device, and accumulation"},
+    {"bf16", "precision", "precision: bf16"},
+    {"fp16", "precision", "precision: fp16"},
+    {"tf32", "precision", "precision: tf32"},
+    {"mixed_precision", "precision", "precision: bf16"},
+    {"torch_dtype", "precision", "precision: bf16, narrow_weights: true"},
+    {"dtype", "precision", "precision"},
+    {"block_size", "padding", kStaticPadding},
+    {"cutoff_len", "padding", kStaticPadding},
+    {"length", "padding", kStaticPadding},
+    {"max_length", "padding", kStaticPadding},
+    {"max_seq_length", "padding", kStaticPadding},
+    {"max_seq_len", "padding", kStaticPadding},
+    {"model_max_length", "padding", kStaticPadding},
+    {"seq_len", "padding", kStaticPadding},
+    {"seq_length", "padding", kStaticPadding},
+    {"sequence_length", "padding", kStaticPadding},
+    {"deepspeed", "parallel", "parallel: { shard: zero2 }"},
+    {"zero_stage", "parallel", "parallel: { shard: zero2 }"},
+    {"fsdp", "parallel", "parallel: { shard: fsdp }"},
+    {"gradient_accumulation", "accumulation", "accumulation"},
+    {"gradient_accumulation_steps", "accumulation", "accumulation"},
+    {"accumulate_grad_batches", "accumulation", "accumulation"},
+    {"activation_checkpointing",
+     "gradient_checkpointing",
+     "gradient_checkpointing"},
+    {"recompute", "gradient_checkpointing", "gradient_checkpointing"},
+    {"load_in_4bit", "trainable", kBaseBits},
+    {"load_in_8bit",
+     "trainable",
+     "trainable: { lora: { rank: RANK, base_bits: 8 } }"},
+    {"lora", "trainable", kAdapters},
+    {"lora_r", "trainable", kAdapters},
+    {"lora_rank", "trainable", kAdapters},
+    {"lora_target_modules", "trainable", kAdapters},
+    {"peft", "trainable", kAdapters},
+    {"r", "rank", "rank"},
+    {"lora_r", "rank", "rank"},
+    {"target_modules", "matrices", "matrices"},
+    {"modules_to_save", "embeddings", "embeddings: true"},
+    {"load_in_4bit", "base_bits", "base_bits: 4"},
+    {"load_in_8bit", "base_bits", "base_bits: 8"},
+    {"max_steps", "epochs", "dataset.train, the sequences of all steps"},
+    {"num_epochs", "epochs", "epochs"},
+    {"num_train_epochs", "epochs", "epochs"},
+    {"max_train_samples", "dataset", "dataset: { train: SEQUENCES }"},
+    {"samples", "dataset", "dataset: { train: SEQUENCES }"},
+    {"model_name", "model", "model"},
+    {"model_name_or_path", "model", "model"},
+    {"optim", "optimizer", "optimizer: { name: adamw, implementation: fused }"},
+    {"packing", "documents", "documents, packed into a sequence"},
+    {"torch_compile", "stack", "stack: compiled"},
+    {"compile", "stack", "stack: compiled"},
+    {"use_liger_kernel", "stack", "stack: liger"},
+    {"stage", "shard", "shard: zero1, zero2 or zero3"},
+    {"sharding_strategy", "shard", "shard: fsdp"},
+});
+
+}  // namespace
+
+std::string_view InsteadOfKey(std::string_view key,
+                              std::span<const std::string_view> known) {
+  for (const ForeignKey& foreign : kForeignKeys) {
+    if (foreign.key == key &&
+        std::find(known.begin(), known.end(), foreign.ours) != known.end()) {
+      return foreign.instead;
+    }
+  }
+  return "";
+}
+
+}  // namespace trainfare::hardware
