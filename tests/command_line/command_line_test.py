@@ -1857,6 +1857,28 @@ class Recommend(Case):
             result.stderr, "trainfare: no instance fits and meets the limits\n"
         )
 
+    def test_what_no_instance_can_run_says_why(self):
+        def complaint(*flags):
+            result = self.run_it("recommend", "--quiet", *flags)
+            self.assertEqual(result.returncode, 3)
+            self.assertEqual(result.stderr.count("\n"), 1)
+            return result.stderr
+
+        p5 = ("--instance", "aws/p5.48xlarge")
+        for batch, ranks, would in (("7", 4, "4 or 8"), ("15", 8, "8 or 16")):
+            # Also where no more than one candidate is listed.
+            self.assertIn(
+                f"limits; aws/p5.48xlarge ({ranks} x h100_sxm) cannot run it: a "
+                f"global batch of {batch} does not divide over {ranks} ranks; "
+                f"{would} would\n",
+                complaint("llama_8b_fsdp", *p5, "--global-batch", batch, "--top", "1"),
+            )
+        fp8 = ("llama_8b_lora", "--precision", "fp8")
+        self.assertIn(
+            "cannot run it: precision: a100_sxm4_40gb has no fp8; it runs",
+            complaint(*fp8, "--instance", "aws/p4d.24xlarge"),
+        )
+
     def test_a_consumer_card_is_a_choice(self):
         command = ("recommend", "llama_8b_lora", "--device", "rtx_4090")
         chosen = self.json_of(*command)["chosen"]
