@@ -1627,6 +1627,22 @@ class Predict(Case):
         self.assertEqual(exact["deadline_s"],
                          self.json_of(*asked, "--deadline", "90m")["deadline_s"])
 
+    def test_what_a_device_cannot_run_says_who_asked_for_it(self):
+        path = self.write("s.yaml", GOOD.replace("fp32", "bf16"))
+        asked = ("predict", path, "--device", "t4")
+        self.begins(1, f"{path}:8:12: precision: t4 has no bf16", *asked)
+        self.begins(1, "--set: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp8")  # fmt: skip
+        self.begins(1, "--precision: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp32", "--precision", "fp8")  # fmt: skip
+        few = self.write("few.yaml", GOOD.replace("fp32", "bf16") + (
+            "trainable:\n  lora:\n    rank: 4\n    base_bits: 4\n"))  # fmt: skip
+        self.begins(1, f"{few}:14:16: trainable.lora.base_bits: expected 0 on tpu_v4",
+                    "predict", few, "--device", "tpu_v4")  # fmt: skip
+        # A text that nobody wrote has no place.
+        self.begins(1, "precision: t4 has no bf16", "predict", "--model", "gpt2",
+                    "--samples", "9", "--length", "9", "--device", "t4")  # fmt: skip
+
     def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
         asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
         whole = self.json_of(*asked, "--precision", "bf16,fp16")
@@ -1635,7 +1651,7 @@ class Predict(Case):
             [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
         reason = "precision: t4 has no bf16; it runs fp32, fp16"
         self.assertIn(f"left out: {reason}", whole["notes"])
-        self.refused(1, reason, "predict", asked[1], "--device", "t4",
+        self.refused(1, f"--precision: {reason}", "predict", asked[1], "--device", "t4",
                      "--precision", "bf16")  # fmt: skip
         for more, message in (
             (("--instance", "aws/g6.xlarge"),
