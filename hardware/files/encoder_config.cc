@@ -20,13 +20,15 @@ Architecture ReadBert(const ConfigJson& c) {
   a.token_types = c.Count("type_vocab_size", 2);
   ReadActivation(c, "hidden_act", "gelu", a);
   a.dropout = c.Share("hidden_dropout_prob", 0.1);
+  ExpectDropout(c,
+                "attention_probs_dropout_prob",
+                0.1,
+                {"hidden_dropout_prob", a.dropout});
+  c.Expect("chunk_size_feed_forward", 0);
   c.Expect("position_embedding_type", "absolute");
   c.Expect("add_cross_attention", false);
   c.Expect("is_decoder", false);
-  Ignore(c,
-         {"attention_probs_dropout_prob",
-          "classifier_dropout",
-          "gradient_checkpointing"});
+  Ignore(c, {"classifier_dropout", "gradient_checkpointing"});
   return a;
 }
 
@@ -64,9 +66,10 @@ Architecture ReadDistilBert(const ConfigJson& c) {
   a.classifier_dense = true;
   ReadActivation(c, "activation", "gelu", a);
   a.dropout = c.Share("dropout", 0.1);
+  ExpectDropout(c, "attention_dropout", 0.1, {"dropout", a.dropout});
+  c.Expect("chunk_size_feed_forward", 0);
   Ignore(c,
-         {"attention_dropout",
-          "qa_dropout",
+         {"qa_dropout",
           "seq_classif_dropout",
           "sinusoidal_pos_embds",
           "tie_weights_"});
@@ -175,18 +178,19 @@ Architecture ReadTwoSides(const ConfigJson& c) {
   c.Expect("decoder_ffn_dim", a.intermediate);
   ReadActivation(c, "activation_function", "gelu", a);
   a.dropout = c.Share("dropout", 0.1);
+  ExpectDropoutOrNone(c, "attention_dropout", 0.0, {"dropout", a.dropout});
   a.drops_activation = c.Share("activation_dropout") > 0;
   a.untied_output = !c.Flag("tie_word_embeddings", true);
+  // Blocks that a step leaves out by chance are not counted.
+  c.Expect("encoder_layerdrop", 0);
+  c.Expect("decoder_layerdrop", 0);
   // Of Fairseq's files, which Transformers builds nothing of.
   c.Expect("add_final_layer_norm", false);
   c.Expect("normalize_before", false);
   Ignore(c,
          {"add_bias_logits",
-          "attention_dropout",
           "classif_dropout",
           "classifier_dropout",
-          "decoder_layerdrop",
-          "encoder_layerdrop",
           "extra_pos_embeddings",
           "gradient_checkpointing",
           "init_std",

@@ -113,6 +113,16 @@ class Strictness {
                   OneLine(walk.token(), kMostShown)));
 }
 
+// What stands where the library stopped, in place of JSON.
+std::string_view InPlaceOfJson(std::string_view text, size_t at) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  if (text.find_first_not_of(kBlanks) == std::string_view::npos) {
+    return "nothing";
+  }
+  return at >= text.size() ? "the end of the text; is it cut short?"
+                           : "what is not JSON";
+}
+
 // The place of the first number that is not finite; empty: there is none.
 template <class Json>
 std::string NotFinite(const Json& value) {
@@ -183,13 +193,15 @@ json ParseJson(std::string_view text, const std::string& file, int line) {
       throw InputError(file,
                        line,
                        static_cast<int>(at) + 1,
-                       "expected one JSON object a line, got what is not JSON");
+                       fmt::format("expected one JSON object a line, got {}",
+                                   InPlaceOfJson(text, at)));
     }
     const JsonPlace place = JsonWalk::PlaceOf(text, at);
-    throw InputError(file,
-                     place.line,
-                     place.column,
-                     "expected a JSON value, got what is not JSON");
+    throw InputError(
+        file,
+        place.line,
+        place.column,
+        fmt::format("expected a JSON value, got {}", InPlaceOfJson(text, at)));
   } catch (const json::out_of_range&) {
     FailAtLargeNumber(text, file, line);
   }

@@ -28,8 +28,9 @@ Architecture ReadStarcoder2(const ConfigJson& c) {
   SetLayerNorm(a, c.Flag("use_bias", true));
   ReadActivation(c, "hidden_act", "gelu_pytorch_tanh", a);
   ReadWindow(c, a.layers, a);
-  c.Share("residual_dropout");
-  c.Share("embedding_dropout");
+  const CountedDropout counted = {"attention_dropout", a.dropout};
+  ExpectDropout(c, "residual_dropout", 0.0, counted);
+  ExpectDropout(c, "embedding_dropout", 0.0, counted);
   // What published files keep of the type before, which nothing reads.
   Ignore(c,
          {"activation_function",
@@ -50,6 +51,7 @@ Architecture ReadGptNeoX(const ConfigJson& c) {
   ReadActivation(c, "hidden_act", "gelu", a);
   a.rotary_head_size = RotarySize(a, c.Part("rotary_pct", 0.25));
   a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   // Published files have shares of the class before, which nothing reads.
   Ignore(c,
          {"attention_probs_dropout_prob",
@@ -80,7 +82,7 @@ Architecture ReadFalcon(const ConfigJson& c) {
                                            : model::PositionKind::kRotary;
   SetLayerNorm(a, c.Flag("bias", false));
   a.dropout = c.Share("hidden_dropout");
-  c.Share("attention_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   c.Expect("apply_residual_connection_post_layernorm", false);
   const bool parallel = c.Flag("parallel_attn", true);
   a.parallel_block = groups || parallel;
@@ -102,12 +104,16 @@ Architecture ReadStableLm(const ConfigJson& c) {
   a.parallel_block = a.shared_norm = c.Flag("use_parallel_residual", false);
   a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.25));
   a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   c.Expect("qk_layernorm", false);
   return a;
 }
 
-// What decoders after GPT-2 share. `activation`: of the type's class.
-Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
+// What decoders after GPT-2 share. `activation` and `dropout`: of the type's
+// class.
+Architecture ReadGpt(const ConfigJson& c,
+                     const char* activation,
+                     double dropout) {
   Architecture a;
   a.family = model::Family::kDecoder;
   a.layers = c.Count("n_layer");
@@ -119,9 +125,12 @@ Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
   a.embedding_layer_norm = a.pooler = false;
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", activation, a);
+  a.dropout = c.Share("resid_pdrop", dropout);
+  const CountedDropout counted = {"resid_pdrop", a.dropout};
+  ExpectDropout(c, "attn_pdrop", dropout, counted);
+  ExpectDropout(c, "embd_pdrop", dropout, counted);
   Ignore(c,
-         {"attn_pdrop",
-          "n_ctx",
+         {"n_ctx",
           "scale_attn_weights",
           "summary_activation",
           "summary_first_dropout",
@@ -133,8 +142,7 @@ Architecture ReadGpt(const ConfigJson& c, const char* activation = "gelu_new") {
 
 // Radford et al. 2019.
 Architecture ReadGpt2(const ConfigJson& c) {
-  Architecture a = ReadGpt(c);
-  a.dropout = c.Share("resid_pdrop", 0.1);
+  Architecture a = ReadGpt(c, "gelu_new", 0.1);
   c.Expect("add_cross_attention", false);
   c.Expect("scale_attn_by_inverse_layer_idx", false);
   c.Expect("reorder_and_upcast_attn", false);
@@ -144,8 +152,7 @@ Architecture ReadGpt2(const ConfigJson& c) {
 }
 
 Architecture ReadGptBigCode(const ConfigJson& c) {
-  Architecture a = ReadGpt(c, "gelu_pytorch_tanh");
-  a.dropout = c.Share("resid_pdrop", 0.1);
+  Architecture a = ReadGpt(c, "gelu_pytorch_tanh", 0.1);
   const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
   c.Expect("num_key_value_heads", keys);
   a.key_value_heads = keys == a.heads ? 0 : keys;
@@ -172,6 +179,9 @@ Architecture ReadOpt(const ConfigJson& c) {
   a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "relu", a);
   a.dropout = c.Share("dropout", 0.1);
+  ExpectDropoutOrNone(c, "attention_dropout", 0.0, {"dropout", a.dropout});
+  // Blocks that a step leaves out by chance are not counted.
+  c.Expect("layerdrop", 0);
   a.SetWordWidth(c.Count("word_embed_proj_dim", a.hidden));
   if (!c.Flag("do_layer_norm_before", true)) {  // OPT-350m alone
     a.norm_placement = model::NormPlacement::kAfter;
@@ -184,12 +194,7 @@ Architecture ReadOpt(const ConfigJson& c) {
     c.Has("_remove_final_layer_norm");
   }
   a.untied_output = !c.Flag("tie_word_embeddings", true);
-  Ignore(c,
-         {"activation_dropout",
-          "attention_dropout",
-          "init_std",
-          "layerdrop",
-          "prefix"});
+  Ignore(c, {"activation_dropout", "init_std", "prefix"});
   return a;
 }
 
@@ -239,13 +244,16 @@ Architecture ReadPhi(const ConfigJson& c) {
   a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
   a.logits_bias = true;
   a.dropout = c.Share("resid_pdrop");
+  const CountedDropout counted = {"resid_pdrop", a.dropout};
+  ExpectDropoutOrNone(c, "attention_dropout", 0.0, counted);
+  ExpectDropoutOrNone(c, "embd_pdrop", 0.0, counted);
   c.Expect("qk_layernorm", false);
   return a;
 }
 
 // Wang & Komatsuzaki 2021.
 Architecture ReadGptJ(const ConfigJson& c) {
-  Architecture a = ReadGpt(c);
+  Architecture a = ReadGpt(c, "gelu_new", 0.0);
   a.separate_projections = true;
   a.position_kind = model::PositionKind::kRotary;
   // Null is all of a head.
@@ -253,7 +261,6 @@ Architecture ReadGptJ(const ConfigJson& c) {
   a.attention_bias = a.output_bias = false;
   a.parallel_block = a.shared_norm = true;
   a.logits_bias = true;
-  a.dropout = c.Share("resid_pdrop");
   a.untied_output = !c.Flag("tie_word_embeddings", false);
   Ignore(c, {"gradient_checkpointing", "rotary"});
   return a;
@@ -273,11 +280,11 @@ Architecture ReadBloom(const ConfigJson& c) {
   a.position_kind = model::PositionKind::kAlibi;
   a.activation = model::Activation::kGeluTanh;
   a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   a.untied_output = !c.Flag("tie_word_embeddings", true);
   c.Expect("apply_residual_connection_post_layernorm", false);
   Ignore(c,
-         {"attention_dropout",
-          "attention_softmax_in_fp32",
+         {"attention_softmax_in_fp32",
           "bias_dropout_fusion",
           "hidden_size",
           "masked_softmax_fusion",

@@ -100,6 +100,9 @@ Architecture ReadPhi3(const ConfigJson& c) {
   c.Expect("full_attn_mod", 1);
   c.Expect("interpolate_factor", 1);
   c.Expect("lm_head_bias", false);
+  const CountedDropout counted = {"attention_dropout", a.dropout};
+  ExpectDropout(c, "resid_pdrop", 0.0, counted);
+  ExpectDropout(c, "embd_pdrop", 0.0, counted);
   const double share = c.Part("partial_rotary_factor", 1.0);
   if (share < 1.0) a.rotary_head_size = RotarySize(a, share);
   return a;

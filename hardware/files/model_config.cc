@@ -445,6 +445,29 @@ void ReadActivation(const ConfigJson& c,
   SetActivation(c, key, c.Text(key, fallback), a);
 }
 
+void ExpectDropout(const ConfigJson& c,
+                   const char* key,
+                   double fallback,
+                   const CountedDropout& counted) {
+  const double share = c.Share(key, fallback);
+  const bool drops = counted.share > 0;
+  if ((share > 0) == drops) return;
+  c.Fail(key,
+         fmt::format("expected {} as {}, got {}{}; one share is counted for "
+                     "both",
+                     drops ? "a share above 0" : "0",
+                     counted.key,
+                     share,
+                     c.Has(key) ? "" : ", of its class"));
+}
+
+void ExpectDropoutOrNone(const ConfigJson& c,
+                         const char* key,
+                         double fallback,
+                         const CountedDropout& counted) {
+  if (c.Share(key, fallback) > 0) ExpectDropout(c, key, fallback, counted);
+}
+
 void Ignore(const ConfigJson& c, std::initializer_list<const char*> keys) {
   for (const char* key : keys) c.Has(key);
 }

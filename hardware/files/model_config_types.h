@@ -42,6 +42,25 @@ void ReadActivation(const ConfigJson& config,
                     const char* fallback,
                     model::Architecture& architecture);
 
+// One share of dropout is counted for all of a model: that of hidden states.
+struct CountedDropout {
+  const char* key;
+  double share;
+};
+
+// The share of another key has to drop out where the counted one does, and
+// nowhere else. `fallback`: of the type's class.
+void ExpectDropout(const ConfigJson& config,
+                   const char* key,
+                   double fallback,
+                   const CountedDropout& counted);
+// The same of a type whose published files drop nothing out there beside hidden
+// states that are: it is counted with those.
+void ExpectDropoutOrNone(const ConfigJson& config,
+                         const char* key,
+                         double fallback,
+                         const CountedDropout& counted);
+
 // The keys say nothing that a step computes.
 void Ignore(const ConfigJson& config, std::initializer_list<const char*> keys);
 

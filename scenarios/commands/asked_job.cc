@@ -171,7 +171,9 @@ Scenario ParseNewScenario(const NamedModel& model,
   // As if it stood where people are: files that it names are found from there.
   const std::string name = TitleOf(model);
   try {
-    return ParseScenario(written, name, settings, model);
+    Scenario job = ParseScenario(written, name, settings, model);
+    job.places.reset();
+    return job;
   } catch (const InputError& error) {
     // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".
     const std::string text = error.what();
@@ -257,6 +259,7 @@ std::vector<Scenario> Variants(const Scenario& scenario,
   std::vector<int64_t> lengths = overrides.lengths;
   const bool own_padding = lengths.empty();
   if (own_padding) lengths.push_back(0);
+  if (!overrides.precisions.empty()) base.precision_flag = "--precision";
   for (const model::Precision precision : PrecisionsOf(base, overrides)) {
     base.workload.precision = precision;
     for (const int64_t length : lengths) {

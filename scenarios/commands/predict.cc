@@ -399,7 +399,9 @@ std::vector<Prediction> PredictionsOf(
         predictions.push_back(
             {&target, EstimateJob(variant, target.predictor, target.cluster)});
       } catch (const InputError& error) {
-        if (first_reason.empty()) first_reason = error.what();
+        if (first_reason.empty()) {
+          first_reason = variant.WithPlace(error.what());
+        }
         const Note note(fmt::format("left out: {}", error.what()),
                         Caution::kCannotRun);
         if (std::find(notes.begin(), notes.end(), note) == notes.end()) {

@@ -349,6 +349,17 @@ void AddStackNotes(const PredictionTarget& target,
   }
 }
 
+// A config.json's window beyond the positions is read as one of them all
+// (hardware/files/decoder_parts.h).
+void AddWindowNote(const model::Architecture& a, std::vector<Note>& notes) {
+  if (a.windowed_layers == 0 || a.window < a.positions) return;
+  notes.push_back(
+      fmt::format("window {}: all positions of {} are seen; a longer one of a "
+                  "config.json is taken as that",
+                  a.window,
+                  a.name));
+}
+
 void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   if (const auto& ranks = target.cluster.ranks) {
     const calibrate::RingFit& ring = ranks->network.alone;
@@ -538,6 +549,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   }
   AddBatchNotes(target, jobs, scenario, notes);
   AddStackNotes(target, jobs.front(), scenario, notes);
+  AddWindowNote(scenario.workload.architecture, notes);
   AddLinkNotes(target, notes);
   AddPriceNotes(target, spot, notes);
   return notes;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -120,6 +121,34 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   throw UsageError(message);
 }
 
+// That nothing is left; where half and more cannot run the job, the reason that
+// most of them have, of the first that has it: the table hides it.
+std::string WhyNone(const std::vector<Candidate>& candidates) {
+  std::string why = "no instance fits and meets the limits";
+  std::map<std::string_view, size_t> reasons;
+  size_t unable = 0;
+  for (const Candidate& c : candidates) {
+    if (c.objection.kind != Obstacle::kCannotRun) continue;
+    ++unable;
+    ++reasons[c.objection.words];
+  }
+  if (2 * unable < candidates.size() || unable == 0) return why;
+  const Candidate* first = nullptr;
+  for (const Candidate& c : candidates) {
+    const auto found = reasons.find(c.objection.words);
+    if (found == reasons.end()) continue;
+    if (first == nullptr || found->second > reasons[first->objection.words]) {
+      first = &c;
+    }
+  }
+  return fmt::format("{}; {} ({} x {}) cannot run it: {}",
+                     why,
+                     first->Name(),
+                     first->devices,
+                     first->device,
+                     first->objection.words);
+}
+
 // Devices by the catalog's names, with a note where that is a choice. Names
 // that nobody has are told by their flags.
 void ResolveNames(RecommendOptions& options, std::vector<Note>& notes) {
@@ -162,14 +191,15 @@ Report Recommend(const RecommendOptions& asked) {
   report.closing = report.headline.front();
   AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, overview, report);
+  const bool none = candidates.empty() || !candidates.front().chosen;
+  if (none) report.complaint = WhyNone(candidates);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);
     report.notes.push_back(Shorten(candidates, *options.top));
   }
   report.tables.push_back(CandidateTable(candidates, scenario, options));
-  if (candidates.empty() || !candidates.front().chosen) {
+  if (none) {
     report.exit_code = kNothingFits;
-    report.complaint = "no instance fits and meets the limits";
   } else {
     report.answers = {"/candidates/0"};
   }

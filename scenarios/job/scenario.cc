@@ -269,6 +269,7 @@ Scenario ReadScenario(const Reader& root,
   model::NameAllMatrices(w.architecture, w.trainable);
   CheckParallel(root, w.parallel);
   root.Finish();
+  s.places = root;
 
   if (auto wrong = BeyondPositions(w.architecture, w.sequence_length)) {
     root.Fail("padding", *wrong);
@@ -279,6 +280,21 @@ Scenario ReadScenario(const Reader& root,
     root.FailAbout(error.what());
   }
   return s;
+}
+
+// Where the value stands that a message begins with the path of
+// ("trainable.lora.rank: .."); nullopt: there is none.
+std::optional<std::string> PlaceAbout(Reader map, std::string_view message) {
+  std::string_view path = message.substr(0, message.find(": "));
+  while (true) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const std::string_view key = path.substr(0, end);
+    if (!map.Has(key)) return std::nullopt;
+    if (end == path.size()) return map.Position(key);
+    if (!map.IsMap(key)) return std::nullopt;
+    map = map.Map(key);
+    path.remove_prefix(end + 1);
+  }
 }
 
 bool LooksLikeAPath(std::string_view name) {
@@ -353,6 +369,14 @@ void ReadValue(const Reader& map, std::string_view key, ScheduleKey&) {
                     {"linear", true},
                     {"cosine", true},
                     {"polynomial", true}});
+}
+
+std::string Scenario::WithPlace(const std::string& message) const {
+  if (!precision_flag.empty() && message.starts_with("precision: ")) {
+    return fmt::format("{}: {}", precision_flag, message);
+  }
+  const auto place = places ? PlaceAbout(*places, message) : std::nullopt;
+  return place ? fmt::format("{}: {}", *place, message) : message;
 }
 
 std::vector<model::PaddedLength> Scenario::BatchLengths(int64_t batch) const {

@@ -67,6 +67,13 @@ struct Scenario {
   // On whose hosts, by whose software, as fits name their sources.
   std::string source = std::string(calibrate::kOwnSource);
 
+  // Where its values stand; none: in a text that nobody wrote.
+  std::optional<hardware::Reader> places = std::nullopt;
+  std::string precision_flag = "";  // that said the precision; empty: none
+
+  // What is wrong with a value on a device, "precision: ..", with its place
+  // where somebody wrote the value.
+  std::string WithPlace(const std::string& message) const;
   // Lengths in which batches of `batch` sequences come.
   std::vector<model::PaddedLength> BatchLengths(int64_t batch) const;
   // Changes padding to a static length.

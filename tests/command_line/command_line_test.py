@@ -1627,6 +1627,22 @@ class Predict(Case):
         self.assertEqual(exact["deadline_s"],
                          self.json_of(*asked, "--deadline", "90m")["deadline_s"])
 
+    def test_what_a_device_cannot_run_says_who_asked_for_it(self):
+        path = self.write("s.yaml", GOOD.replace("fp32", "bf16"))
+        asked = ("predict", path, "--device", "t4")
+        self.begins(1, f"{path}:8:12: precision: t4 has no bf16", *asked)
+        self.begins(1, "--set: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp8")  # fmt: skip
+        self.begins(1, "--precision: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp32", "--precision", "fp8")  # fmt: skip
+        few = self.write("few.yaml", GOOD.replace("fp32", "bf16") + (
+            "trainable:\n  lora:\n    rank: 4\n    base_bits: 4\n"))  # fmt: skip
+        self.begins(1, f"{few}:14:16: trainable.lora.base_bits: expected 0 on tpu_v4",
+                    "predict", few, "--device", "tpu_v4")  # fmt: skip
+        # A text that nobody wrote has no place.
+        self.begins(1, "precision: t4 has no bf16", "predict", "--model", "gpt2",
+                    "--samples", "9", "--length", "9", "--device", "t4")  # fmt: skip
+
     def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
         asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
         whole = self.json_of(*asked, "--precision", "bf16,fp16")
@@ -1635,8 +1651,8 @@ class Predict(Case):
             [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
         reason = "precision: t4 has no bf16; it runs fp32, fp16"
         self.assertIn(f"left out: {reason}", whole["notes"])
-        self.refused(1, f"{reason}; hint: --precision fp16", "predict", asked[1],
-                     "--device", "t4", "--precision", "bf16")  # fmt: skip
+        self.refused(1, f"--precision: {reason}; hint: --precision fp16",
+                     "predict", asked[1], "--device", "t4", "--precision", "bf16")
         for more, message in (
             (("--instance", "aws/g6.xlarge"),
              "--device and --instance: give one device, that of the instance"),
@@ -1855,6 +1871,28 @@ class Recommend(Case):
         self.assertIn("misses the deadline by", result.stdout)
         self.assertEqual(
             result.stderr, "trainfare: no instance fits and meets the limits\n"
+        )
+
+    def test_what_no_instance_can_run_says_why(self):
+        def complaint(*flags):
+            result = self.run_it("recommend", "--quiet", *flags)
+            self.assertEqual(result.returncode, 3)
+            self.assertEqual(result.stderr.count("\n"), 1)
+            return result.stderr
+
+        p5 = ("--instance", "aws/p5.48xlarge")
+        for batch, ranks, would in (("7", 4, "4 or 8"), ("15", 8, "8 or 16")):
+            # Also where no more than one candidate is listed.
+            self.assertIn(
+                f"limits; aws/p5.48xlarge ({ranks} x h100_sxm) cannot run it: a "
+                f"global batch of {batch} does not divide over {ranks} ranks; "
+                f"{would} would\n",
+                complaint("llama_8b_fsdp", *p5, "--global-batch", batch, "--top", "1"),
+            )
+        fp8 = ("llama_8b_lora", "--precision", "fp8")
+        self.assertIn(
+            "cannot run it: precision: a100_sxm4_40gb has no fp8; it runs",
+            complaint(*fp8, "--instance", "aws/p4d.24xlarge"),
         )
 
     def test_a_consumer_card_is_a_choice(self):

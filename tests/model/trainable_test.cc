@@ -270,6 +270,20 @@ TEST_CASE("adapters stand beside what an attention has") {
   CHECK(message("llama-3.1-8b", "key_value_down") ==
         expected + "query, key, value, " + feed_forward +
             " without latent attention, got key_value_down");
+  CHECK(message("deepseek-v2-lite", "value") ==
+        expected + "query, " + feed_forward +
+            ", key_value_down, key_value_up in latent attention, got value");
+  // What nobody typed is said to be meant.
+  Workload unnamed = LoraOf("deepseek-v2-lite", {"output"}, 8);
+  unnamed.trainable.lora = {};
+  NameUsualMatrices(unnamed.trainable);
+  CHECK_THROWS_WITH_AS(
+      Validate(unnamed),
+      (expected + "query, " + feed_forward +
+       ", key_value_down, key_value_up in latent attention, got value, one of "
+       "those that are meant where none is named")
+          .c_str(),
+      InputError);
   CHECK_THROWS_WITH_AS(
       Validate(LoraOf("deepseek-v3", {"key_value_up"}, 513)),
       "trainable.lora.rank: expected a count of at most 512, got 513",

@@ -110,7 +110,8 @@ TEST_CASE("a message about a path stands at its nearest value") {
 TEST_CASE("what is no JSON is refused by its place") {
   const auto nothing = [](const ConfigJson&) {};
   CHECK(Refusal("{\"n\": 1,\n  \"m\"", nothing) ==
-        "2:6: expected a JSON value, got what is not JSON");
+        "2:6: expected a JSON value, got the end of the text; is it cut "
+        "short?");
   CHECK(Refusal("{\"n\": 1,\n  \"n\": 2}", nothing) ==
         "2:3: the key \"n\" stands twice");
   CHECK(Refusal("{\"n\": 1e400}", nothing) ==

@@ -33,7 +33,24 @@ TEST_CASE("JSON is read with the place of what is wrong") {
       ParseJson("{\n \"a\":\t1e999, ", "f.json"),
       "f.json:2:7: a: expected a number from -1.8e+308 to 1.8e+308, got 1e999",
       InputError);
-  CHECK_THROWS_AS(ParseJson("", "f.json"), InputError);
+  CHECK_THROWS_WITH_AS(ParseJson(" \n", "f.json"),
+                       "f.json:2:1: expected a JSON value, got nothing",
+                       InputError);
+  for (const char* cut : {"{\"a\": [1", "{\"a\": \"b", "{\"a\": tr"}) {
+    CAPTURE(cut);
+    CHECK_THROWS_WITH_AS(
+        ParseJson(cut, "f.json"),
+        fmt::format("f.json:1:{}: expected a JSON value, got the end of the "
+                    "text; is it cut short?",
+                    std::string_view(cut).size() + 1)
+            .c_str(),
+        InputError);
+  }
+  CHECK_THROWS_WITH_AS(
+      ParseJson("{\"a\":", "f.jsonl", 7),
+      "f.jsonl:7:6: expected one JSON object a line, got the end of the text; "
+      "is it cut short?",
+      InputError);
   CHECK_THROWS_AS(ParseJson("\"\xc0\xaf\"", "f.json"), InputError);
   CHECK_THROWS_AS(ParseJson("\"\xed\xa0\x80\"", "f.json"), InputError);
 }

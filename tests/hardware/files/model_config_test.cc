@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -380,6 +381,146 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("scale_attn_by_inverse_layer_idx: expected false"));
   CHECK(Refusal(R"({"model_type": "granite", "num_hidden_layers": 40})")
             .starts_with("hidden_size: missing"));
+}
+
+// Published: bart-large-cnn, OPT-6.7B and Phi-2 drop nothing out of attention,
+// BERT, GPT-2 and StarCoder2 as much as of hidden states.
+TEST_CASE("a config.json whose shares of dropout are not one is refused") {
+  constexpr std::string_view kUsual =
+      R"("num_hidden_layers": 2, "hidden_size": 512, "intermediate_size": 256,
+         "num_attention_heads": 32, "max_position_embeddings": 64)";
+  constexpr std::string_view kFalcon =
+      R"("num_hidden_layers": 2, "hidden_size": 512, "ffn_hidden_size": 256,
+         "num_attention_heads": 32, "max_position_embeddings": 64)";
+  constexpr std::string_view kOpt =
+      R"("num_hidden_layers": 2, "hidden_size": 512, "ffn_dim": 256,
+         "num_attention_heads": 32, "max_position_embeddings": 64)";
+  constexpr std::string_view kGpt =
+      R"("n_layer": 2, "n_embd": 512, "n_head": 32, "n_positions": 64)";
+  constexpr std::string_view kDistilBert =
+      R"("n_layers": 2, "dim": 512, "n_heads": 32, "hidden_dim": 256,
+         "max_position_embeddings": 64)";
+  constexpr std::string_view kBart =
+      R"("encoder_layers": 2, "encoder_ffn_dim": 256, "d_model": 512,
+         "decoder_layers": 2, "decoder_ffn_dim": 256,
+         "encoder_attention_heads": 8, "decoder_attention_heads": 8,
+         "max_position_embeddings": 64)";
+  constexpr std::string_view kBloom =
+      R"("n_layer": 2, "hidden_size": 512, "n_head": 32)";
+  const std::map<std::string_view, std::string_view> sizes = {
+      {"bart", kBart},
+      {"bloom", kBloom},
+      {"distilbert", kDistilBert},
+      {"falcon", kFalcon},
+      {"gpt2", kGpt},
+      {"gptj", kGpt},
+      {"opt", kOpt},
+  };
+  struct Case {
+    std::string_view type;
+    std::string_view keys;
+    double dropout;
+    std::string_view refused;  // the message; empty: it is read
+  };
+  const Case cases[] = {
+      {"bert", R"("attention_probs_dropout_prob": 0.2)", 0.1, ""},
+      {"bert",
+       R"("attention_probs_dropout_prob": 0)",
+       0,
+       "attention_probs_dropout_prob: expected a share above 0 as "
+       "hidden_dropout_prob, got 0; one share is counted for both"},
+      {"roberta",
+       R"("hidden_dropout_prob": 0)",
+       0,
+       "attention_probs_dropout_prob: expected 0 as hidden_dropout_prob, got "
+       "0.1, of its class; one share is counted for both"},
+      {"bert",
+       R"("chunk_size_feed_forward": 64)",
+       0,
+       "chunk_size_feed_forward: expected 0, got 64; nothing else is counted"},
+      {"bert", R"("chunk_size_feed_forward": 0)", 0.1, ""},
+      {"distilbert",
+       R"("attention_dropout": 0)",
+       0,
+       "attention_dropout: expected a share above 0"},
+      {"gpt2",
+       R"("attn_pdrop": 0)",
+       0,
+       "attn_pdrop: expected a share above 0 as resid_pdrop, got 0"},
+      {"gpt2",
+       R"("attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0.1)",
+       0,
+       "embd_pdrop: expected 0 as resid_pdrop, got 0.1"},
+      {"gpt2", R"("attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0)", 0, ""},
+      {"gptj", R"("rotary_dim": 16)", 0, ""},
+      {"gptj", R"("attn_pdrop": 0.1)", 0, "attn_pdrop: expected 0"},
+      {"opt", R"("attention_dropout": 0.0, "layerdrop": 0.0)", 0.1, ""},
+      {"opt",
+       R"("attention_dropout": 0.1, "dropout": 0)",
+       0,
+       "attention_dropout: expected 0 as dropout, got 0.1"},
+      {"opt", R"("layerdrop": 0.2)", 0, "layerdrop: expected 0, got 0.2"},
+      {"bart", R"("attention_dropout": 0.0)", 0.1, ""},
+      {"bart", R"("attention_dropout": 0.1)", 0.1, ""},
+      {"bart",
+       R"("encoder_layerdrop": 0.5)",
+       0,
+       "encoder_layerdrop: expected 0, got 0.5; nothing else is counted"},
+      {"bart",
+       R"("decoder_layerdrop": 0.5)",
+       0,
+       "decoder_layerdrop: expected 0, got 0.5"},
+      {"phi", R"("resid_pdrop": 0.1, "embd_pdrop": 0.0)", 0.1, ""},
+      {"phi", R"("embd_pdrop": 0.1)", 0, "embd_pdrop: expected 0"},
+      {"phi3", R"("resid_pdrop": 0.0, "embd_pdrop": 0.0)", 0, ""},
+      {"phi3",
+       R"("resid_pdrop": 0.1)",
+       0,
+       "resid_pdrop: expected 0 as attention_dropout, got 0.1"},
+      {"phi3", R"("embd_pdrop": 0.1)", 0, "embd_pdrop: expected 0"},
+      {"starcoder2",
+       R"("attention_dropout": 0.1, "residual_dropout": 0.1,
+          "embedding_dropout": 0.1)",
+       0.1,
+       ""},
+      {"starcoder2",
+       R"("attention_dropout": 0, "residual_dropout": 0.1)",
+       0,
+       "residual_dropout: expected 0 as attention_dropout, got 0.1"},
+      {"starcoder2",
+       R"("embedding_dropout": 0.1)",
+       0,
+       "embedding_dropout: expected 0"},
+      {"falcon",
+       R"("attention_dropout": 0.1)",
+       0,
+       "attention_dropout: expected 0 as hidden_dropout"},
+      {"bloom",
+       R"("attention_dropout": 0.1)",
+       0,
+       "attention_dropout: expected"},
+      {"stablelm",
+       R"("hidden_dropout": 0.1)",
+       0,
+       "attention_dropout: expected a share above 0"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.type);
+    CAPTURE(one.keys);
+    const auto own = sizes.find(one.type);
+    const std::string text =
+        fmt::format(R"({{"model_type": "{}", "vocab_size": 1000, {}, {}}})",
+                    one.type,
+                    own == sizes.end() ? kUsual : own->second,
+                    one.keys);
+    const std::string refused = Refusal(text);
+    CAPTURE(refused);
+    if (one.refused.empty()) {
+      CHECK(Read(text).dropout == one.dropout);
+    } else {
+      CHECK(refused.starts_with(one.refused));
+    }
+  }
 }
 
 }  // namespace

@@ -185,6 +185,28 @@ TEST_CASE("what only 8 bits have is said to be of no effect in others") {
   CHECK(!says());
 }
 
+TEST_CASE("a window of all positions is said to be one") {
+  const FitFolder none;
+  const auto says = [](const char* window) {
+    PredictOptions options =
+        OfModel(R"({"model_type": "mistral", "num_hidden_layers": 4,
+                    "hidden_size": 64, "num_attention_heads": 4,
+                    "num_key_value_heads": 4, "intermediate_size": 128,
+                    "vocab_size": 100, "max_position_embeddings": 640,
+                    "sliding_window": )",
+                64,
+                "l4");
+    options.overrides.model = *options.overrides.model + window + "}";
+    return HasNote(Predict(options),
+                   "window 640: all positions of mistral are seen; a longer "
+                   "one of a config.json is taken as that");
+  };
+  CHECK(says("65536"));
+  CHECK(says("640"));
+  CHECK(!says("639"));
+  CHECK(!says("null"));
+}
+
 TEST_CASE("levels of a compiler count where a device's file says their cost") {
   const FitFolder none;
   PredictOptions options = On("trainium2");

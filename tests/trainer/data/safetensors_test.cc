@@ -83,7 +83,8 @@ DOCTEST_TEST_CASE("each broken file has its own message") {
   DOCTEST_CHECK(MessageOf(entry("F32", "[1]", "[0,4]"), four).empty());
   DOCTEST_CHECK(MessageOf("[]", "") == "header: expected a JSON object");
   DOCTEST_CHECK(MessageOf("{", "") ==
-                "header:1:2: expected a JSON value, got what is not JSON");
+                "header:1:2: expected a JSON value, got the end of the text; "
+                "is it cut short?");
   DOCTEST_CHECK(MessageOf(entry("F8_E5M2", "[1]", "[0,4]"), four) ==
                 "w: dtype: expected F32, F16, BF16 or F64, got \"F8_E5M2\"");
   DOCTEST_CHECK(MessageOf(entry("F32", "[2]", "[0,4]"), four) ==
