@@ -52,7 +52,7 @@ class Calibrate:
 
     def __init__(self, program, trainer):
         self.program, self.trainer = program, trainer
-        words = load(TESTS / "command_line" / "command_line_test.py", program)
+        words = load(TESTS / "command_line" / "kills_test.py", program)
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             name = next(line.split(":", 1)[1].strip() for line in file
                         if line.startswith("model name"))

@@ -15,12 +15,13 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-import command_line_test
 import json_schema
+import program
+from figure_names import has_unit
+from program import GOOD, PROGRAM, TABLE_HEADER, Case, table_row
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "conventions.md"
@@ -40,9 +41,9 @@ def page_of(case, *command):
     return pathlib.Path(file).read_text(encoding="utf-8")
 
 
-class Acceptance(command_line_test.Case):
+class Acceptance(Case):
     def test_01_json_is_whole_wherever_standard_error_goes(self):
-        command = [command_line_test.PROGRAM, *WINNER, "--format", "json"]
+        command = [PROGRAM, *WINNER, "--format", "json"]
 
         def run(extra=(), **streams):
             done = subprocess.run(
@@ -72,7 +73,7 @@ class Acceptance(command_line_test.Case):
         self.assertGreater(len(files), 5)
         for file in files:
             for key in json_schema.numbers_of(json_schema.load(file.name)):
-                self.assertTrue(command_line_test.has_unit(key),
+                self.assertTrue(has_unit(key),
                                 (file.name, key))
 
     def test_04_no_price_is_no_zero_and_never_wins(self):
@@ -150,7 +151,7 @@ class Acceptance(command_line_test.Case):
             self.assertNotRegex(text, r"url\(|@import|fetch\(|XMLHttpRequest")
 
     def test_09_a_saved_answer_is_made_again(self):
-        job = self.write("my job.yaml", command_line_test.GOOD)
+        job = self.write("my job.yaml", GOOD)
         for command in (
             JOB,
             ("predict", "--batch", "8, 16", "--precision=fp32", job,
@@ -199,7 +200,7 @@ class Acceptance(command_line_test.Case):
             self.run_it(*JOB, "--fail-if", "cost_usd>100").returncode, 0)
 
 
-class Conventions(command_line_test.Case):
+class Conventions(Case):
     def test_01_results_alone_on_standard_output(self):
         file = self.path("a.json")
         done = self.good(*JOB, "--format", "json", "--export", file)
@@ -293,7 +294,7 @@ class Conventions(command_line_test.Case):
             for row in rows:
                 for key, value in row.items():
                     if re.fullmatch(r"-?\d+\.\d+", value):
-                        self.assertTrue(command_line_test.has_unit(key), key)
+                        self.assertTrue(has_unit(key), key)
         cell = self.json_of(*JOB)["predictions"][0]
         (row,) = csv.DictReader(io.StringIO(
             self.good(*JOB, "--format", "csv").stdout))
@@ -301,8 +302,7 @@ class Conventions(command_line_test.Case):
             self.assertAlmostEqual(float(row[key]) / cell[key], 1, places=12)
 
     def test_04_a_versioned_format(self):
-        table = self.write("a.csv", command_line_test.TABLE_HEADER
-                           + command_line_test.table_row())
+        table = self.write("a.csv", TABLE_HEADER + table_row())
         catalog = self.write("vms.csv", (
             "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,"
             "GpuInfo,Price,SpotPrice,Region\n"
@@ -682,7 +682,7 @@ class Conventions(command_line_test.Case):
                      "FUZZ_SEED", "CLOUD"):
             self.assertEqual(said(**{"TRAINFARE_" + name: ""}), "")
 
-        job = self.write("s.yaml", command_line_test.GOOD)
+        job = self.write("s.yaml", GOOD)
         for nearest, command in (
             ("recommend", ("recomend", "emotion_bert_base")),
             ("--batch", ("predict", "emotion_bert_base", "--bacth", "8")),
@@ -767,8 +767,8 @@ class Conventions(command_line_test.Case):
                       bad.stderr)
 
     def test_16_seeds_are_stored(self):
-        rows = self.write("a.csv", command_line_test.TABLE_HEADER + "".join(
-            command_line_test.table_row(batch=batch) for batch in (4, 8, 16)))
+        rows = self.write("a.csv", TABLE_HEADER + "".join(
+            table_row(batch=batch) for batch in (4, 8, 16)))
         asked = ("validate", rows, "--protocol", "one-run-per-device")
         self.assertEqual(self.json_of(*asked)["seed"], 1)
         self.assertEqual(self.json_of(*asked, "--seed", "7")["seed"], 7)
@@ -814,7 +814,7 @@ class Conventions(command_line_test.Case):
         whole = self.json_of(*WINNER)
         for candidate in whole["candidates"][:10]:
             self.assertIn(candidate["instance"], text)
-        hostile = self.write("s.yaml", command_line_test.GOOD.replace(
+        hostile = self.write("s.yaml", GOOD.replace(
             "a job", "'<script>alert(1)</script>'"))
         text = page_of(self, "predict", hostile, "--device", "t4")
         self.assertNotIn("<script>alert", text)
@@ -842,6 +842,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.access(command_line_test.PROGRAM, os.X_OK):
-        sys.exit(f"usage: {sys.argv[0]} PROGRAM [SUITE]")
-    unittest.main()
+    program.main()

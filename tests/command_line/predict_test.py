@@ -1,0 +1,389 @@
+"""`predict` as a person asks it."""
+
+import csv
+import io
+import json
+import os
+import threading
+
+import program
+from program import CONFIG, Case, GOOD
+
+
+class Predict(Case):
+    def test_the_default_device_is_this_processor(self):
+        json_ = self.json_of("predict", self.write("s.yaml", GOOD))
+        self.assertEqual(json_["device"], "cpu")
+        self.assertIsNone(json_["fit"])
+
+    def test_what_does_not_fit_has_no_time_and_exit_code_3(self):
+        command = ("predict", "squad_bert_large", "--device", "t4")
+        json_ = self.json_of(*command, "--batch", "512", code=3)
+        prediction = json_["predictions"][0]
+        self.assertFalse(prediction["fits"])
+        self.assertNotIn("step_time_s", prediction)
+        self.assertRegex(prediction["reason"], r"^does not fit memory by .* GiB$")
+        largest = prediction["largest_batch"]
+        self.assertTrue(
+            self.json_of(*command, "--batch", str(largest))["predictions"][0][
+                "fits"
+            ]
+        )
+
+    def test_a_model_alone_is_a_job(self):
+        asked = ("--model", "gpt2", "--samples", "800", "--length", "128")
+        alone = self.json_of("predict", *asked, "--device", "a10g", "--batch", "2")
+        self.assertEqual(alone["scenario"]["model"], "gpt2")
+        self.assertEqual(alone["scenario"]["train_samples"], 800)
+        self.assertEqual(alone["predictions"][0]["sequence_length"], 128)
+        # What init writes is the same job.
+        self.good("init", *asked, "--output", self.path("job.yaml"))
+        written = self.json_of(
+            "predict", self.path("job.yaml"), "--device", "a10g", "--batch", "2"
+        )
+        self.assertEqual(alone["predictions"], written["predictions"])
+        self.refused(
+            1,
+            "job.yaml: expected a new file, this one is there",
+            "init",
+            *asked,
+            "--output",
+            self.path("job.yaml"),
+        )
+
+    def test_a_model_comes_through_a_pipe(self):
+        """It is read once: nobody writes into it again."""
+        job = ("--samples", "100", "--length", "64")
+
+        def predicted(*asked, **options):
+            result = self.good("predict", *asked, "--device", "l4", "--format",
+                               "json", **options)
+            scenario = json.loads(result.stdout)["scenario"]
+            return scenario["name"], scenario["model"]
+
+        named = self.path("pipe.json")
+        os.mkfifo(named)
+        for asked, name in ((("--model", named, *job), "llama"),
+                            (("emotion_bert_base", "--model", named),
+                             "emotion_bert_base")):
+            threading.Thread(target=self.write, args=("pipe.json", CONFIG),
+                             daemon=True).start()
+            self.assertEqual(predicted(*asked), (name, "llama"))
+
+        def through_a_pipe(run, *arguments):
+            # As the shell's <(..) names it, without an end that says what it is.
+            read, write = os.pipe()
+            os.write(write, CONFIG.encode())
+            os.close(write)
+            try:
+                return run(*arguments, "--model", f"/dev/fd/{read}", *job,
+                           pass_fds=(read,))
+            finally:
+                os.close(read)
+
+        self.assertEqual(through_a_pipe(predicted), ("llama", "llama"))
+        for command in (("predict", "--device", "l4"),
+                        ("recommend", "--instance", "aws/g6.xlarge")):
+            # Whoever asks again has the model in the answer.
+            saved, page = self.path("saved.json"), self.path("page.html")
+            through_a_pipe(self.good, *command, "--export", saved, "--export", page)
+            with open(saved, encoding="utf-8") as file:
+                self.assertEqual(self.good("replay", saved).stdout, file.read())
+            with open(page, encoding="utf-8") as file:
+                self.assertIn("--model &#39;{&quot;hidden_size&quot;:64,", file.read())
+            self.assertIn("hidden: 64",
+                          through_a_pipe(self.good, *command, "--dry-run").stdout)
+        self.assertEqual(predicted("--model", CONFIG, *job), ("llama", "llama"))
+        self.assertEqual(predicted("--model", "\n " + CONFIG, *job), ("llama", "llama"))
+        wrong = CONFIG.replace("64", "65", 1)
+        self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
+                     "hidden_size = 65, got 4", "predict", "--model", wrong, *job)
+        self.begins(1, "--model: expected a file that stays, which is what a scenario "
+                    'names, got "{', "init", "--model", CONFIG, *job)
+        result = through_a_pipe(self.run_it, "init")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("trainfare: --model: expected a file that stays, which is what a "
+                      'scenario names, got "/dev/fd/', result.stderr)
+
+    def test_a_folder_names_a_model_wherever_a_file_does(self):
+        os.mkdir(self.path("small"))
+        self.write("small/config.json", CONFIG)
+        job = ("--samples", "100", "--length", "64")
+
+        def asked(*arguments, cwd=self.folder):
+            result = self.good("predict", *arguments, "--device", "l4", "--format",
+                               "json", cwd=cwd)
+            scenario = json.loads(result.stdout)["scenario"]
+            return scenario["name"], scenario["model"]
+
+        self.assertEqual(asked("--model", "small", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", "small/", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", "small/config.json", *job), ("small", "llama"))
+        self.assertEqual(asked("--model", ".", *job, cwd=self.path("small")),
+                         ("small", "llama"))
+        self.assertEqual(asked("emotion_bert_base", "--set", "model=small"),
+                         ("emotion_bert_base", "llama"))
+        written = self.good("init", "--model", "small", *job, cwd=self.folder).stdout
+        self.assertIn("model: 'small'\n", written)
+        # Beside the scenario, not where people are.
+        self.write("job.yaml", written)
+        self.assertEqual(asked(self.path("job.yaml"), cwd="/")[1], "llama")
+        self.write("trainfare.yaml", "model: small\n")
+        self.assertEqual(asked(*job), ("small", "llama"))
+        # What is no file is a name there.
+        self.write("trainfare.yaml", "model: openai-community/gpt2\n")
+        self.assertEqual(asked(*job), ("gpt2", "gpt2"))
+        # Nor is a text, whatever it is called.
+        text = json.dumps({**json.loads(CONFIG), "_name_or_path": "a/small"})
+        self.write("trainfare.yaml", f"model: '{text}'\n")
+        self.assertEqual(asked(*job), ("small", "a/small"))
+        for written in ("model=small", "\"model='small'\"", "'model=\"s\\x6dall\"'"):
+            self.write("trainfare.yaml", f"set: [{written}]\n")
+            self.assertEqual(asked("emotion_bert_base")[1], "llama")
+        # A folder is no file that a setting could read, but a model's.
+        os.mkdir(self.path("bf16"))
+        self.write("trainfare.yaml", "set: [precision=bf16]\n")
+        self.assertEqual(asked("emotion_bert_base")[1], "bert-base-uncased")
+        os.remove(self.path("trainfare.yaml"))
+        os.mkdir(self.path("empty"))
+        self.refused(1, "--set: model: empty/config.json: cannot be opened: No such "
+                     "file or directory", "predict", "emotion_bert_base", "--set",
+                     "model=empty", cwd=self.folder)
+
+    def test_any_key_can_be_set(self):
+        asked = ("predict", self.write("s.yaml", GOOD), "--device", "t4")
+        plain = self.json_of(*asked)["scenario"]
+        changed = self.json_of(
+            *asked,
+            "--set",
+            "dataset.train=77",
+            "--set",
+            "optimizer={ name: sgd, implementation: fused }",
+            "--model",
+            "bert-large-uncased",
+        )["scenario"]
+        self.assertNotEqual(plain["train_samples"], 77)
+        self.assertEqual(changed["train_samples"], 77)
+        self.assertEqual(changed["optimizer"], "sgd")
+        self.assertEqual(changed["model"], "bert-large-uncased")
+        winner = self.good("recommend", asked[1], "--set", "batch=4").stdout
+        self.assertIn("batch 4 a device", winner)
+
+    def test_a_job_that_is_not_whole_is_refused(self):
+        alone = ("predict", "--model", "bert-base-uncased", "--samples", "9")
+        self.refused(
+            2,
+            "--model: without a SCENARIO, expected also --samples N and --length N",
+            *alone,
+        )
+        self.refused(
+            1,
+            "--length: padding: expected a length of at most 512, the positions of "
+            "bert-base-uncased, got 1000",
+            *alone,
+            "--length",
+            "1000",
+        )
+        self.refused(
+            2,
+            "expected a SCENARIO, or --model NAME with --samples N and --length N",
+            "predict",
+        )
+        self.refused(
+            1,
+            'unknown scenario "bert-tiny"; that is a model, did you mean --model '
+            "bert-tiny?",
+            "predict",
+            "bert-tiny",
+        )
+        self.refused(
+            1,
+            '--set: epochs: expected an integer from 1 to 1000000, got "many"',
+            "predict",
+            "emotion_bert_base",
+            "--set",
+            "epochs=many",
+        )
+
+    def test_a_list_may_have_spaces(self):
+        asked = self.write("s.yaml", GOOD), "--device", "t4"
+        self.assertEqual(
+            self.good("predict", *asked, "--batch", "8, 16").stdout,
+            self.good("predict", *asked, "--batch", "8,16").stdout,
+        )
+        self.assertEqual(
+            self.good("recommend", asked[0], "--cloud", "aws, gcp").stdout,
+            self.good("recommend", asked[0], "--cloud", "aws,gcp").stdout,
+        )
+
+    def test_devices_and_precisions_may_be_lists(self):
+        asked = ("predict", self.write("s.yaml", GOOD))
+        whole = self.json_of(*asked, "--device", "l4,t4", "--precision",
+                             "fp32, fp16", "--batch", "8,16")  # fmt: skip
+        self.assertIsNone(whole["device"])
+        got = whole["predictions"]
+        self.assertEqual(
+            [(p["device"], p["precision"], p["batch"]) for p in got],
+            [(device, precision, batch) for device in ("l4", "t4")
+             for precision in ("fp32", "fp16") for batch in (8, 16)],
+        )  # fmt: skip
+        # Each is what it is by itself.
+        for prediction in got:
+            one = self.json_of(
+                *asked, "--device", prediction["device"], "--precision",
+                prediction["precision"], "--batch", str(prediction["batch"]),
+            )  # fmt: skip
+            # Of one alone also what its step consists of.
+            self.assertTrue(one["predictions"][0].pop("kernels"))
+            self.assertEqual(one["predictions"], [prediction])
+            self.assertEqual(one["device"], prediction["device"])
+        lists = ("--device", "l4,t4", "--precision", "fp32,fp16")
+        text = self.good(*asked, *lists).stdout
+        self.assertRegex(text, r"\ndevice  precision  batch")
+        self.assertRegex(text, r"\nt4      fp16           8")
+        rows = list(csv.DictReader(io.StringIO(
+            self.good(*asked, *lists, "--format", "csv").stdout)))
+        self.assertEqual([row["device"] for row in rows], ["l4"] * 2 + ["t4"] * 2)
+
+    def test_several_instances_are_rows_with_their_prices(self):
+        names = ["aws/g5.xlarge", "gcp/g2-standard-4"]
+        whole = self.json_of("predict", self.write("s.yaml", GOOD),
+                             "--instance", ",".join(names))  # fmt: skip
+        rows = whole["predictions"]
+        self.assertEqual([row["instance"] for row in rows], names)
+        self.assertEqual([row["device"] for row in rows], ["a10g", "l4"])
+        self.assertIsNone(whole["instance"])
+        self.assertEqual(
+            sorted(whole["price_catalogs"]), ["aws", "gcp"])
+        for row in rows:
+            one = self.json_of("predict", self.write("s.yaml", GOOD),
+                               "--instance", row["instance"])  # fmt: skip
+            self.assertTrue(one["predictions"][0].pop("kernels"))
+            self.assertEqual(one["predictions"], [row])
+            self.assertEqual(one["price"], row["price"])
+
+    def test_limits_are_read_as_people_type_them(self):
+        asked = ("recommend", self.write("s.yaml", GOOD))
+        exact = self.json_of(*asked, "--deadline", "5400s", "--budget", "5 USD",
+                             "--cloud", "aws")  # fmt: skip
+        typed = self.json_of(*asked, "--deadline", "1h30min", "--budget", "$5",
+                             "--cloud", "AWS")  # fmt: skip
+        for answer in (exact, typed):
+            for changing in ("timestamp", "arguments", "command"):
+                answer.pop(changing, None)
+        self.assertEqual(exact, typed)
+        self.assertEqual(exact["deadline_s"],
+                         self.json_of(*asked, "--deadline", "90m")["deadline_s"])
+
+    def test_what_a_device_cannot_run_says_who_asked_for_it(self):
+        path = self.write("s.yaml", GOOD.replace("fp32", "bf16"))
+        asked = ("predict", path, "--device", "t4")
+        self.begins(1, f"{path}:8:12: precision: t4 has no bf16", *asked)
+        self.begins(1, "--set: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp8")  # fmt: skip
+        self.begins(1, "--precision: precision: t4 has no fp8",
+                    *asked, "--set", "precision=fp32", "--precision", "fp8")  # fmt: skip
+        few = self.write("few.yaml", GOOD.replace("fp32", "bf16") + (
+            "trainable:\n  lora:\n    rank: 4\n    base_bits: 4\n"))  # fmt: skip
+        self.begins(1, f"{few}:14:16: trainable.lora.base_bits: expected 0 on tpu_v4",
+                    "predict", few, "--device", "tpu_v4")  # fmt: skip
+        # A text that nobody wrote has no place.
+        self.begins(1, "precision: t4 has no bf16", "predict", "--model", "gpt2",
+                    "--samples", "9", "--length", "9", "--device", "t4")  # fmt: skip
+
+    def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
+        asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
+        whole = self.json_of(*asked, "--precision", "bf16,fp16")
+        self.assertEqual(
+            [(p["device"], p["precision"]) for p in whole["predictions"]],
+            [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
+        reason = "precision: t4 has no bf16; it runs fp32, fp16"
+        self.assertIn(f"left out: {reason}", whole["notes"])
+        self.refused(1, f"--precision: {reason}; hint: --precision fp16",
+                     "predict", asked[1], "--device", "t4", "--precision", "bf16")
+        for more, message in (
+            (("--instance", "aws/g6.xlarge"),
+             "--device and --instance: give one device, that of the instance"),
+            (("--largest", "length"),
+             "--largest: give one --batch, --seq, --precision, --device and "
+             "--instance"),
+        ):  # fmt: skip
+            self.refused(2, message, *asked, "--precision", "fp16", *more)
+        self.refused(
+            2,
+            "recommend: give one --seq, it compares instances",
+            "recommend", asked[1], "--seq", "32,64")  # fmt: skip
+        self.refused(
+            2, "--dry-run: not with --global-batch, of which each candidate "
+            "has a job of its own",
+            "recommend", asked[1], "--global-batch", "64", "--dry-run")  # fmt: skip
+        for of_all in self.json_of("recommend", asked[1], "--precision",
+                                   "bf16,fp16")["candidates"]:  # fmt: skip
+            if of_all["device"] == "t4":
+                self.assertEqual(of_all["precision"], "fp16")
+
+    def test_a_word_behind_a_list_is_not_of_it(self):
+        file = self.write("s.yaml", GOOD)
+        flags = ("--device", "l4", "--batch", "4,8", "--set", "epochs=2",
+                 "--fail-if", "mfu>100%", "--export", self.path("a.md"))  # fmt: skip
+        self.assertEqual(self.good("predict", file, *flags).stdout,
+                         self.good("predict", *flags, file).stdout)  # fmt: skip
+
+    def test_forward_passes_on_a_chip_for_inference(self):
+        asked = (
+            self.write("s.yaml", GOOD.replace("bert-base-uncased", "bert-tiny")),
+            "--device",
+            "groq_lpu",
+            "--precision",
+            "fp16",
+        )
+        self.assertIn(
+            "runs inference only; expected work: forward",
+            self.run_it("predict", *asked).stderr,
+        )
+        forward = self.json_of("predict", *asked, "--work", "forward")
+        self.assertEqual(forward["scenario"]["work"], "forward")
+        self.assertEqual(forward["predictions"][0]["fit_figures"], 4)
+        table = self.good("predict", *asked, "--work", "forward").stdout
+        self.assertIn("forward passes only", table)
+
+    def test_devices_that_nobody_rents_out(self):
+        asked = (
+            "recommend",
+            "emotion_bert_base",
+            "--cloud",
+            "aws",
+            "--also",
+            "sambanova_sn30,ipu_gc200",
+        )
+        table = self.good(*asked).stdout
+        self.assertRegex(table, r"1 x sambanova_sn30 .*no instance, so no price")
+        self.assertRegex(table, r"1 x ipu_gc200 .*has no bf16")
+
+    def test_a_file_and_its_name_are_the_same_scenario(self):
+        listed = self.json_of("list", "scenarios")["rows"]
+        self.assertIn("emotion_bert_base", [row["scenario"] for row in listed])
+
+    def test_devices_share_the_work(self):
+        command = ("predict", "imdb_bert_base", "--device", "a100_sxm4_80gb")
+        times = [
+            self.json_of(*command, "--devices", str(n))["predictions"][0][
+                "run_time_s"
+            ]
+            for n in (1, 2, 4)
+        ]
+        self.assertGreater(times[0], times[1])
+        self.assertGreater(times[1], times[2])
+        self.assertGreater(times[2], times[0] / 4)
+
+    def test_more_devices_than_samples_is_said(self):
+        asked = (self.write("s.yaml", GOOD), "--device", "a100_sxm4_80gb")
+        note = "the global batch of 1600 is more than the 1000 samples of an "
+        self.assertIn(note, self.good("predict", *asked, "--devices", "200").stdout)
+        self.assertNotIn(
+            "global batch", self.good("predict", *asked, "--devices", "100").stdout
+        )
+
+
+if __name__ == "__main__":
+    program.main()
