@@ -153,6 +153,9 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
   CHECK(lora.lora.key);
   CHECK(lora.lora.output);
   CHECK_FALSE(lora.lora.query);
+  CHECK(lora.lora_dropout == 0.0);
+  CHECK(read("trainable: { lora: { rank: 8, dropout: 0.05 } }")
+            .workload.trainable.lora_dropout == 0.05);
   // The matrices of the paper where none are named.
   CHECK(read("trainable: { lora: { rank: 4 } }").workload.trainable.lora.value);
   CHECK(read("gradient_compression: half").workload.compression.kind ==
