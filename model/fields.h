@@ -415,6 +415,11 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .about = "Matrices beside which they stand, or all; query and "
                          "value where none is named"},
           lora.trainable.lora);
+  archive(Field{.name = "dropout",
+                .about = "Share of what adapters take that is dropped out "
+                         "(PEFT's lora_dropout)",
+                .high = 0.99},
+          lora.trainable.lora_dropout);
   archive(Field{.name = "embeddings",
                 .about = "Word embeddings and output layer train whole beside "
                          "them (modules_to_save)"},

@@ -10,16 +10,18 @@ namespace trainfare::model {
 namespace {
 
 struct Candidate {
-  bool chosen = false;
+  bool LoraMatrices::*member;
   AdaptedMatrix matrix;
 };
-std::vector<AdaptedMatrix> Chosen(const Trainable& trainable,
+std::vector<AdaptedMatrix> Chosen(const Workload& w,
                                   std::initializer_list<Candidate> matrices) {
   std::vector<AdaptedMatrix> chosen;
-  if (trainable.lora_rank == 0) return chosen;
+  if (w.trainable.lora_rank == 0) return chosen;
   chosen.reserve(matrices.size());
   for (const Candidate& candidate : matrices) {
-    if (candidate.chosen) chosen.push_back(candidate.matrix);
+    if (!(w.trainable.lora.*candidate.member)) continue;
+    chosen.push_back(candidate.matrix);
+    chosen.back().drops = DropsInputOf(w, candidate.member);
   }
   return chosen;
 }
@@ -114,31 +116,51 @@ void NameAllMatrices(const Architecture& a, Trainable& trainable) {
 }
 
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
+  using M = LoraMatrices;
   const Architecture& a = w.architecture;
-  const LoraMatrices& m = w.trainable.lora;
   const int64_t h = a.hidden;
   return Chosen(
-      w.trainable,
-      {{m.query, {"query", h, a.query_width(), false}},
-       {m.query_down, {"query_down", h, a.latent_query, false}},
-       {m.query_up, {"query_up", a.latent_query, a.query_width(), false}},
-       {m.key, {"key", h, a.key_width(), true}},
-       {m.value, {"value", h, a.value_width(), true}},
-       {m.key_value_down,
+      w,
+      {{&M::query, {"query", h, a.query_width(), false}},
+       {&M::query_down, {"query_down", h, a.latent_query, false}},
+       {&M::query_up, {"query_up", a.latent_query, a.query_width(), false}},
+       {&M::key, {"key", h, a.key_width(), true}},
+       {&M::value, {"value", h, a.value_width(), true}},
+       {&M::key_value_down,
         {"key_value_down", h, a.key_value_down_width(), false}},
-       {m.key_value_up,
+       {&M::key_value_up,
         {"key_value_up", a.latent_key_value, a.key_value_up_width(), false}},
-       {m.output, {"output", a.context_width(), h, false}}});
+       {&M::output, {"output", a.context_width(), h, false}}});
 }
 
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
                                                 int64_t width) {
+  using M = LoraMatrices;
   const int64_t h = w.architecture.hidden;
+  return Chosen(
+      w,
+      {{&M::feed_forward_gate, {"feed_forward_gate", h, width, false}},
+       {&M::feed_forward_in, {"feed_forward_in", h, width, false}},
+       {&M::feed_forward_out, {"feed_forward_out", width, h, false}}});
+}
+
+bool DropsAdapterInputs(const Workload& w) {
+  return w.trainable.lora_rank > 0 && w.trainable.lora_dropout > 0 &&
+         w.work != Work::kForward;
+}
+
+bool DropsInputOf(const Workload& w, bool LoraMatrices::*matrix) {
+  const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;
-  return Chosen(w.trainable,
-                {{m.feed_forward_gate, {"feed_forward_gate", h, width, false}},
-                 {m.feed_forward_in, {"feed_forward_in", h, width, false}},
-                 {m.feed_forward_out, {"feed_forward_out", width, h, false}}});
+  if (!DropsAdapterInputs(w) || !(m.*matrix)) return false;
+  if (a.joint_projection()) {
+    if (matrix == &LoraMatrices::key) return !m.query;
+    if (matrix == &LoraMatrices::value) return !m.query && !m.key;
+  }
+  if (a.joint_gate && matrix == &LoraMatrices::feed_forward_in) {
+    return !m.feed_forward_gate;
+  }
+  return true;
 }
 
 std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {

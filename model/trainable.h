@@ -37,13 +37,21 @@ struct AdaptedMatrix {
   std::string_view module;
   int64_t inputs;
   int64_t outputs;
-  bool of_keys;  // takes what attention has its keys from
+  bool of_keys;        // takes what attention has its keys from
+  bool drops = false;  // takes a copy of its own, dropped out
 };
 // Those of one attention, and of one feed-forward of such a width inside: a
 // dense one, an expert, or the shared experts together.
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
+
+// Whether adapters take what dropout makes of their inputs, and whether the one
+// beside this matrix has that made: each has, but of those beside one product
+// (GPT-2's c_attn, Phi-3's gate_up_proj) the first for all (Mangrulkar et al.,
+// PEFT, tuners/lora/layer.py, Linear.forward).
+bool DropsAdapterInputs(const Workload& workload);
+bool DropsInputOf(const Workload& workload, bool LoraMatrices::*matrix);
 
 // Whether word embeddings may train beside adapters: a causal language model's,
 // which no norm or projection follows.

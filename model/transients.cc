@@ -12,7 +12,7 @@ namespace trainfare::model {
 namespace {
 
 using internal::HiddenBytes;
-using internal::KeepsInput;
+using internal::NeedsInput;
 
 int64_t LongestQuery(const Workload& w) {
   return w.architecture.two_sided()
@@ -67,9 +67,10 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
   const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
   // Of the activation's result and what it was made of: two, with a gate three.
-  // By then the result is gone, where it was kept for the matrix behind it.
+  // By then the result is gone, where it was kept for the matrix behind it, or
+  // was dropped out for its adapter.
   const int64_t made = (a.gated ? 3 : 2) -
-                       (KeepsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
+                       (NeedsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
   // Those of attention come when the feed-forward's tensors are gone.
   return std::max(made * at_once * width * Widths(w).element,
                   AttentionTransients(w) - HiddenBytes(w, rows, width));

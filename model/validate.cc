@@ -274,6 +274,12 @@ void ValidateTrainable(const Workload& w) {
     throw InputError(
         "trainable.lora.matrices: expected at least one matrix, got none");
   }
+  if (!(t.lora_dropout >= 0 && t.lora_dropout < 1) ||
+      (t.lora_dropout > 0 && t.lora_rank == 0)) {
+    throw InputError(fmt::format(
+        "trainable.lora.dropout: expected 0 to below 1 beside adapters, got {}",
+        t.lora_dropout));
+  }
   if (t.base_bits != 0 &&
       (t.lora_rank == 0 || (t.base_bits != 4 && t.base_bits != 8))) {
     throw InputError(fmt::format(

@@ -332,6 +332,8 @@ struct Trainable {
   // Rank of adapters; all else but the task's own layer is frozen then.
   int64_t lora_rank = 0;
   LoraMatrices lora;
+  // Share of what adapters take that is dropped out before they take it.
+  double lora_dropout = 0.0;
   // Adapters in fp32, to which PEFT widens what they take.
   bool wide_adapters = false;
   // Both matrices of each adapter are units of their own of PyTorch's FSDP.

@@ -127,6 +127,9 @@ std::string RestOf(const model::Workload& w) {
     if (w.trainable.base_bits > 0) {
       text += fmt::format(" over {} bits", w.trainable.base_bits);
     }
+    if (w.trainable.lora_dropout > 0) {
+      text += fmt::format(" dropout {}", w.trainable.lora_dropout);
+    }
     if (w.trainable.embeddings_beside_adapters) text += " embeddings";
     if (w.trainable.base_by_operations) text += " by operations";
   }

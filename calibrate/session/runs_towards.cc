@@ -132,6 +132,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.optimizer.state_bits = 0;
   w.stack.loss = model::LossKernels::kOfStack;
   w.trainable.wide_adapters = false;
+  w.trainable.lora_dropout = 0.0;
   w.trainable.adapters_as_units = false;
   SetAdaptersAside(w);
   SetEmbeddingsAside(w.architecture);

@@ -55,6 +55,21 @@ concept WritesItself = requires(const T& value) {
 };
 
 class YamlFieldReader {
+  // The archive of a struct's keys, and of those that its map must have.
+  struct KeysOf {
+    const std::vector<std::string_view>& apart;
+    std::vector<std::string_view> known = {};
+    std::vector<std::string_view> required = {};
+
+    template <class T>
+    void operator()(const model::Field& field, const T&) {
+      known.push_back(field.name);
+      const bool is_apart =
+          std::find(apart.begin(), apart.end(), field.name) != apart.end();
+      if (field.required && !is_apart) required.push_back(field.name);
+    }
+  };
+
  public:
   using Reads = void;
 
@@ -102,6 +117,9 @@ class YamlFieldReader {
 
   template <class T>
   void ReadStruct(const Reader& map, T& value) {
+    KeysOf keys{apart_};
+    VisitFields(keys, std::as_const(value));
+    map.ExpectKeys(keys.required, keys.known);
     YamlFieldReader inner(map, apart_);
     VisitFields(inner, value);
   }

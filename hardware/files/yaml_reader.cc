@@ -107,33 +107,55 @@ Reader Reader::FromDocument(internal::YamlDocument&& parsed,
 
 void Reader::Finish() const {
   for (const Node& node : document_->nodes) {
-    for (const Node::Entry& entry : node.entries) {
-      if (std::find(node.asked.begin(), node.asked.end(), entry.key) !=
-          node.asked.end()) {
+    for (size_t i = 0; i < node.entries.size(); ++i) {
+      if (std::find(node.asked.begin(),
+                    node.asked.end(),
+                    node.entries[i].key) != node.asked.end()) {
         continue;
       }
       // What lies below a value that nobody opened is reported as that value.
-      std::vector<std::string> known = node.asked;
-      std::sort(known.begin(), known.end());
-      const std::vector<std::string_view> views = model::NameViews(known);
-      const std::string_view instead = InsteadOfKey(entry.key, views);
-      const std::string near = instead.empty()
-                                   ? model::DidYouMean(entry.key, views)
-                                   : fmt::format("; hint: {};", instead);
-      const std::string path = internal::PathOf(node);
-      const bool is_set = !entry.value->origin.empty();
-      throw InputError(
-          is_set ? entry.value->origin : file(),
-          entry.line,
-          entry.column,
-          fmt::format("{}{}unknown key \"{}\"{}{}{}",
-                      path,
-                      path.empty() ? "" : ": ",
-                      Shown(entry.key),
-                      near,
-                      near.empty() ? "; known: " : " known: ",
-                      views.empty() ? "none" : model::JoinNames(views, 40)));
+      RefuseKey(node, i, model::NameViews(node.asked));
     }
+  }
+}
+
+void Reader::RefuseKey(const Node& node,
+                       size_t entry,
+                       std::vector<std::string_view> known) const {
+  const Node::Entry& refused = node.entries[entry];
+  std::sort(known.begin(), known.end());
+  const std::string_view instead = InsteadOfKey(refused.key, known);
+  const std::string near = instead.empty()
+                               ? model::DidYouMean(refused.key, known)
+                               : fmt::format("; hint: {};", instead);
+  const std::string path = internal::PathOf(node);
+  const bool is_set = !refused.value->origin.empty();
+  throw InputError(
+      is_set ? refused.value->origin : file(),
+      refused.line,
+      refused.column,
+      fmt::format("{}{}unknown key \"{}\"{}{}{}",
+                  path,
+                  path.empty() ? "" : ": ",
+                  Shown(refused.key),
+                  near,
+                  near.empty() ? "; known: " : " known: ",
+                  known.empty() ? "none" : model::JoinNames(known, 40)));
+}
+
+void Reader::ExpectKeys(const std::vector<std::string_view>& required,
+                        const std::vector<std::string_view>& known) const {
+  const auto missing =
+      std::find_if(required.begin(), required.end(), [&](std::string_view key) {
+        return Find(key) == nullptr;
+      });
+  if (missing == required.end()) return;
+  for (size_t i = 0; i < node_->entries.size(); ++i) {
+    const std::string_view key = node_->entries[i].key;
+    const bool is_known =
+        std::find(known.begin(), known.end(), key) != known.end();
+    if (is_known || !model::Nearest(*missing, {key}, 1).empty()) continue;
+    RefuseKey(*node_, i, known);
   }
 }
 

@@ -67,6 +67,11 @@ class Reader {
 
   // Throws when a map anywhere in the file has a key that was not asked for.
   void Finish() const;
+  // For a map of `known` keys that lacks one of `required`: throws at another
+  // that is none of them and is not the missing one mistyped, which the reading
+  // of that one says.
+  void ExpectKeys(const std::vector<std::string_view>& required,
+                  const std::vector<std::string_view>& known) const;
 
   // --- what stands there ---
   // The last line of the file has no end: it may be cut off.
@@ -186,6 +191,9 @@ class Reader {
   double NumberOf(const Node& node, double min, double max) const;
   std::string TextOf(const Node& node, std::string_view expected) const;
   [[noreturn]] void FailAt(const Node& node, std::string_view message) const;
+  [[noreturn]] void RefuseKey(const Node& node,
+                              size_t entry,
+                              std::vector<std::string_view> known) const;
   [[noreturn]] void FailChoice(
       std::string_view key, const std::vector<std::string_view>& known) const;
 

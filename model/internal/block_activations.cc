@@ -11,19 +11,30 @@
 namespace trainfare::model::internal {
 namespace {
 
+// Whether what dropout made for an adapter is kept for A's gradient, in place of
+// what the adapter's matrix takes; a compiler drops that out again, and keeps it.
+bool KeepsDropped(const Workload& w) {
+  return DropsAdapterInputs(w) && RulesOf(w).block != BlockKernels::kCompiled;
+}
+
 // Of each adapter X A, kept for B's gradient, and of those in fp32 what they
-// take, narrowed again for the product: a copy of its own.
+// take, narrowed again for the product: a copy of its own, which dropout makes
+// of any. Its mask is a byte an element (PyTorch's native_dropout).
 int64_t AdapterBytes(const Workload& w,
                      const std::vector<AdaptedMatrix>& matrices,
                      int64_t rows,
                      int64_t key_rows) {
-  int64_t elements = 0;
+  const Widths width(w);
+  int64_t bytes = 0;
   for (const AdaptedMatrix& matrix : matrices) {
-    const int64_t copied = w.trainable.wide_adapters ? matrix.inputs : 0;
-    elements +=
-        (matrix.of_keys ? key_rows : rows) * (w.trainable.lora_rank + copied);
+    const bool copied =
+        KeepsDropped(w) ? matrix.drops : w.trainable.wide_adapters;
+    const int64_t row =
+        (w.trainable.lora_rank + (copied ? matrix.inputs : 0)) * width.element +
+        (matrix.drops ? matrix.inputs * kMaskBytes : 0);
+    bytes += (matrix.of_keys ? key_rows : rows) * row;
   }
-  return elements * Widths(w).element;
+  return bytes;
 }
 
 // Of the norms of a part of a block, with what each row has.
@@ -106,8 +117,12 @@ int64_t FeedForwardInputs(const Workload& w, bool experts) {
 
 }  // namespace
 
-bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
+bool NeedsInput(const Workload& w, bool LoraMatrices::*matrix) {
   return w.trainable.lora_rank == 0 || w.trainable.lora.*matrix;
+}
+
+bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
+  return NeedsInput(w, matrix) && !KeepsDropped(w);
 }
 
 int64_t NormElementBytes(const Workload& w, int64_t width) {
@@ -174,8 +189,12 @@ int64_t AttentionBytes(const Workload& w,
   if (!w.attention_checkpointing) {
     bytes += ScoreBytes(w, query_length, key_length);
   }
-  if (KeepsInput(w, &LoraMatrices::output)) {
-    bytes += queries * a.context_width() * width.element;  // context, merged
+  // The context, merged: flash attention keeps it for itself, too.
+  const bool of_attention =
+      ScoresOnChip(w.stack.attention) && !w.attention_checkpointing;
+  if (of_attention ? NeedsInput(w, &LoraMatrices::output)
+                   : KeepsInput(w, &LoraMatrices::output)) {
+    bytes += queries * a.context_width() * width.element;
   }
   bytes += queries * h * width.mask;
   bytes += NormBytes(w, queries);

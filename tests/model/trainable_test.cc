@@ -233,6 +233,135 @@ TEST_CASE("adapters of latent attention") {
         27 * 8 * ((2048 + 16 * 192) + (512 + 16 * (128 + 128))));
 }
 
+Workload DroppingLlama(Fusion fusion) {
+  Workload w = LoraOf("llama-3.1-8b",
+                      {"query",
+                       "key",
+                       "value",
+                       "output",
+                       "feed_forward_gate",
+                       "feed_forward_in",
+                       "feed_forward_out"},
+                      16);
+  w.architecture.head = Head::kCausalLanguageModel;
+  w.batch = 1;
+  w.sequence_length = 1;
+  w.precision = Precision::kBf16;
+  w.stack.fusion = fusion;
+  w.stack.attention = Attention::kFlash;
+  w.stack.narrow_weights = true;
+  w.trainable.lora_dropout = 0.05;
+  return w;
+}
+
+int64_t KeptByDropout(Workload w) {
+  const int64_t with = LayerActivationBytes(w);
+  w.trainable.lora_dropout = 0;
+  return with - LayerActivationBytes(w);
+}
+
+// docs/models/memory.md, by hand: a token of a block of Llama 3.1 8B.
+TEST_CASE("dropout of adapters keeps a mask and a copy each") {
+  Workload w = DroppingLlama(Fusion::kEager);
+  CHECK_NOTHROW(Validate(w));
+  const int64_t inputs = 6 * 4096 + 14'336;
+  CHECK(LayerActivationBytes(w) == 256'368);
+  CHECK(KeptByDropout(w) == 3 * inputs - 2 * (2 * 4096 + 14'336));
+  CHECK(KeptByDropout(w) == 71'680);
+  // In fp32 copies have four bytes; where scores leave the chip nobody keeps
+  // the context.
+  w.precision = Precision::kFp32;
+  CHECK(KeptByDropout(w) == 5 * inputs - 4 * (2 * 4096 + 14'336));
+  w.stack.attention = Attention::kMaterialised;
+  CHECK(KeptByDropout(w) == 5 * inputs - 4 * (3 * 4096 + 14'336));
+  // Under autocast each product has a narrow copy of its own as it is; the
+  // result of the gate, and the context, had one.
+  w = DroppingLlama(Fusion::kEager);
+  w.stack.narrow_weights = false;
+  CHECK(KeptByDropout(w) == inputs + 2 * 4096);
+  // A compiler keeps what matrices take, and a mask each.
+  CHECK(KeptByDropout(DroppingLlama(Fusion::kCompiled)) == inputs);
+  // Adapters in fp32 keep the same narrow copies.
+  w = DroppingLlama(Fusion::kEager);
+  w.trainable.wide_adapters = true;
+  CHECK(LayerActivationBytes(w) == 256'368);
+  // A pass of inference drops nothing out.
+  w.work = Work::kForward;
+  CHECK(KeptByDropout(w) == 0);
+  // GPT-2's queries, keys and values have one adapter, which takes one copy.
+  w = LoraOf("gpt2", {"query", "key", "value"}, 8);
+  w.batch = w.sequence_length = 1;
+  w.trainable.lora_dropout = 0.1;
+  CHECK(KeptByDropout(w) == 768);
+}
+
+// The same block: what dropout moves for a token, and in how many launches.
+TEST_CASE("dropout of adapters is a kernel each, forward and back") {
+  const int64_t inputs = 6 * 4096 + 14'336;
+  struct Moved {
+    int64_t forward;
+    int64_t backward;
+    int64_t draws;
+    int64_t launches;
+  };
+  const auto moved = [](Workload w) {
+    w.architecture.layers = 1;
+    Moved sum = {};
+    for (const Kernel& k : ExpandKernels(w).kernels) {
+      if (k.name.text() == "dropout") {
+        sum.forward += k.bytes();
+        sum.draws += k.random_draws;
+        sum.launches += k.launches;
+      } else if (k.name.text() == "dropout gradient") {
+        sum.backward += k.bytes();
+        CHECK(k.random_draws == 0);
+        sum.launches += k.launches;
+      }
+    }
+    return sum;
+  };
+  const auto check = [&](const Workload& w, int64_t forward, int64_t backward) {
+    const Moved sum = moved(w);
+    CHECK(sum.forward == forward * inputs);
+    CHECK(sum.backward == backward * inputs);
+    CHECK(sum.draws == inputs);
+    CHECK(sum.launches == 2 * 7);
+  };
+  Workload w = DroppingLlama(Fusion::kEager);
+  check(w, 2 + 2 + 1, 2 + 1 + 2);
+  w.trainable.wide_adapters = true;
+  check(w, 4 + 4 + 1, 4 + 1 + 4);
+  w.trainable.wide_adapters = false;
+  w.stack.narrow_weights = false;  // autocast
+  check(w, 4 + 4 + 1, 4 + 1 + 4);
+  check(DroppingLlama(Fusion::kUnsloth), 5, 5);
+  // Written by what makes the tensor, with the mask; dropped out again, and the
+  // gradient by the pass that adds it up.
+  check(DroppingLlama(Fusion::kCompiled), 2 + 1, 2 + 2 + 1 + 1);
+  // Blocks that are computed again drop out again.
+  w = DroppingLlama(Fusion::kEager);
+  w.gradient_checkpointing = true;
+  CHECK(moved(w).draws == 2 * inputs);
+  w.gradient_checkpointing = false;
+  w.work = Work::kForward;
+  CHECK(moved(w).launches == 0);
+  w = DroppingLlama(Fusion::kEager);
+  w.trainable.lora_dropout = 0;
+  CHECK(moved(w).launches == 0);
+}
+
+TEST_CASE("dropout of adapters is checked") {
+  Workload w = DroppingLlama(Fusion::kEager);
+  w.trainable.lora_dropout = 1;
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "trainable.lora.dropout: expected 0 to below 1 beside adapters, got 1",
+      InputError);
+  w.trainable = {};
+  w.trainable.lora_dropout = 0.1;
+  CHECK_THROWS_AS(Validate(w), InputError);
+}
+
 TEST_CASE("adapters that no matrix is named for stand beside query and value") {
   Trainable none;
   NameUsualMatrices(none);

@@ -126,6 +126,10 @@ void CheckMeasurable(const model::Workload& workload) {
           "adapters");
   require(!workload.trainable.wide_adapters,
           "trainable.lora.wide: this trainer keeps adapters as weights are");
+  require(workload.trainable.lora_dropout == 0.0,
+          fmt::format("trainable.lora.dropout: this trainer's adapters drop "
+                      "nothing out, got {}",
+                      workload.trainable.lora_dropout));
   require(!workload.trainable.adapters_as_units,
           "trainable.lora.as_units: this trainer gathers whole blocks");
   require(workload.optimizer.state_bits == 0,

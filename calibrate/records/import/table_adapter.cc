@@ -57,6 +57,25 @@ int64_t RankOf(const TableRow& row) {
   throw Unused{"the adapters' rank is not stated"};
 }
 
+// "lora_dropout 0.05" in the notes or beside the adapter, or a column; nullopt
+// where the row does not say.
+std::optional<double> StatedDropout(const TableRow& row) {
+  const std::string words = Lowered(fmt::format(
+      "{} {} {}", row["adapter"], row["stack_notes"], row["notes"]));
+  static const std::regex dropout(R"(\blora[ _]dropout[ =:]*([\d.]*\d))");
+  std::smatch found;
+  if (std::regex_search(words, found, dropout)) {
+    return hardware::ParseNumber(found.str(1));
+  }
+  return row.Number("lora_dropout");
+}
+
+double DropoutOf(const TableRow& row) {
+  const double dropout = StatedDropout(row).value_or(0.0);
+  if (dropout >= 0 && dropout < 1) return dropout;
+  throw Unused{"the adapters' dropout is no share below 1"};
+}
+
 // By words of the notes; none where they do not say.
 model::LoraMatrices StatedMatrices(const TableRow& row,
                                    const model::Architecture& architecture) {
@@ -102,6 +121,7 @@ void SetAdapter(const TableRow& row, model::Workload& workload) {
   model::Trainable& trainable = workload.trainable;
   trainable.lora_rank = RankOf(row);
   trainable.lora = MatricesOf(row, workload.architecture);
+  trainable.lora_dropout = DropoutOf(row);
   if (quantised) trainable.base_bits = 4;
 }
 

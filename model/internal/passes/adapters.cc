@@ -1,5 +1,6 @@
 #include "model/internal/passes/adapters.h"
 
+#include "model/element_widths.h"
 #include "model/rounding.h"
 #include "model/trainable.h"
 
@@ -8,12 +9,42 @@ namespace {
 
 // PEFT widens what an adapter in fp32 takes, and autocast narrows it for the
 // product; the gradient goes back through both (peft/tuners/lora/layer.py,
-// _cast_input_dtype).
-void WideAdapterInput(Pass& pass, int64_t elements) {
+// _cast_input_dtype). Dropout is `between` them, as wide as the adapter.
+template <class Between>
+void WideAdapterInput(Pass& pass, int64_t elements, const Between& between) {
   const Workload& w = pass.workload;
-  if (!w.trainable.wide_adapters || pass.element >= 4) return;
-  pass.Copy("cast adapter input", elements, pass.element, 4);
-  pass.Copy("cast adapter input", elements, 4, pass.element);
+  const bool widens = w.trainable.wide_adapters && pass.element < kSingle;
+  if (widens) {
+    pass.Copy("cast adapter input", elements, pass.element, kSingle);
+  }
+  between(widens || pass.autocast ? kSingle : pass.element);
+  if (widens) {
+    pass.Copy("cast adapter input", elements, kSingle, pass.element);
+  }
+}
+
+// What makes the tensor is a compiler's to write dropped out, too: nothing is
+// read for it.
+void DropInput(Pass& pass, int64_t elements, int64_t width) {
+  pass.Elementwise("dropout",
+                   elements,
+                   pass.Compiled() ? 0 : width,
+                   (pass.Compiled() ? pass.element : width) + kMaskBytes,
+                   kDropoutFlops,
+                   0,
+                   1);
+}
+
+// A compiler drops out once more what A's gradient reads, and X's gradient in
+// the pass that adds it up, as of scores (model/internal/block_activations.cc).
+void DropInputBackward(Pass& pass, int64_t elements, int64_t width) {
+  const int64_t times = pass.Compiled() ? 2 : 1;
+  const int64_t moved = pass.Compiled() ? pass.element : width;
+  pass.Elementwise("dropout gradient",
+                   elements,
+                   moved + times * kMaskBytes,
+                   moved,
+                   times * kDropoutFlops);
 }
 
 // Words of 32 bits are shifted once for each number in them, narrowed and
@@ -52,7 +83,9 @@ void AdapterForward(
   const int64_t rank = w.trainable.lora_rank;
   const int64_t rows = ExpertRows(pass, r);
   const size_t first = pass.next();
-  WideAdapterInput(pass, rows * k);
+  WideAdapterInput(pass, rows * k, [&](int64_t width) {
+    if (DropsAdapterInput(w, matrix)) DropInput(pass, rows * k, width);
+  });
   GroupGemm(pass, "adapter down", r, rank, k);
   GroupGemm(pass, "adapter up", r, n, rank);
   if (!pass.Compiled()) {
@@ -73,7 +106,9 @@ void AdapterBackward(
   GroupGemm(pass, "adapter inner gradient", r, rank, n);
   GroupWeightGradient(pass, "adapter down gradient", r, k, rank);
   GroupGemm(pass, "adapter input gradient", r, k, rank);
-  WideAdapterInput(pass, rows * k);
+  WideAdapterInput(pass, rows * k, [&](int64_t width) {
+    if (DropsAdapterInput(w, matrix)) DropInputBackward(pass, rows * k, width);
+  });
   if (!pass.Compiled()) {
     pass.Elementwise(
         "adapter gradient add", rows * k, 2 * pass.element, pass.element, 1);

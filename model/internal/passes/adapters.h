@@ -12,7 +12,7 @@
 namespace trainfare::model::internal {
 
 // (X A) B s, added to X W: two thin products and a pass over the result,
-// which a compiler fuses into the second.
+// which a compiler fuses into the second; before them dropout of X, if any.
 void AdapterForward(
     Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k);
 
@@ -23,7 +23,7 @@ inline void AdapterForward(
 }
 
 // The backward pass of the same: B's gradient, that of X A, A's gradient, and
-// X's, added.
+// X's, through dropout, added.
 void AdapterBackward(
     Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k);
 

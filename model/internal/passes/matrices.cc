@@ -1,6 +1,7 @@
 #include "model/internal/passes/matrices.h"
 
 #include "model/error.h"
+#include "model/trainable.h"
 
 namespace trainfare::model::internal {
 
@@ -21,41 +22,55 @@ bool NormsTrain(const Workload& w) {
   return w.architecture.norm_scale && w.trainable.lora_rank == 0;
 }
 
-bool HasAdapter(const Workload& w, Matrix matrix) {
-  const LoraMatrices& m = w.trainable.lora;
-  if (w.trainable.lora_rank == 0) return false;
+namespace {
+
+// The member of LoraMatrices; nullptr: no adapter stands beside such a matrix.
+bool LoraMatrices::*MemberOf(Matrix matrix) {
   switch (matrix) {
     case Matrix::kQuery:
-      return m.query;
+      return &LoraMatrices::query;
     case Matrix::kKey:
-      return m.key;
+      return &LoraMatrices::key;
     case Matrix::kValue:
-      return m.value;
+      return &LoraMatrices::value;
     case Matrix::kQueryDown:
-      return m.query_down;
+      return &LoraMatrices::query_down;
     case Matrix::kQueryUp:
-      return m.query_up;
+      return &LoraMatrices::query_up;
     case Matrix::kKeyValueDown:
-      return m.key_value_down;
+      return &LoraMatrices::key_value_down;
     case Matrix::kKeyValueUp:
-      return m.key_value_up;
+      return &LoraMatrices::key_value_up;
     case Matrix::kOutput:
-      return m.output;
+      return &LoraMatrices::output;
     case Matrix::kFeedForwardGate:
-      return m.feed_forward_gate;
+      return &LoraMatrices::feed_forward_gate;
     case Matrix::kFeedForwardIn:
-      return m.feed_forward_in;
+      return &LoraMatrices::feed_forward_in;
     case Matrix::kFeedForwardOut:
-      return m.feed_forward_out;
+      return &LoraMatrices::feed_forward_out;
     case Matrix::kNextToken:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:
     case Matrix::kEmbeddings:
     case Matrix::kVocabulary:
-      return false;
+      return nullptr;
   }
   ENSURE(false, "a matrix without an answer");
+}
+
+}  // namespace
+
+bool HasAdapter(const Workload& w, Matrix matrix) {
+  bool LoraMatrices::*const member = MemberOf(matrix);
+  return w.trainable.lora_rank > 0 && member != nullptr &&
+         w.trainable.lora.*member;
+}
+
+bool DropsAdapterInput(const Workload& w, Matrix matrix) {
+  bool LoraMatrices::*const member = MemberOf(matrix);
+  return member != nullptr && DropsInputOf(w, member);
 }
 
 }  // namespace trainfare::model::internal

@@ -150,11 +150,13 @@ TEST_CASE("adapters of experts are left to the formulas") {
   w.architecture.expert_intermediate = 1024;
   w.trainable.lora_rank = 8;
   w.trainable.lora.feed_forward_in = true;
+  w.trainable.lora_dropout = 0.1;
   model::LoraMatrices usual;
   usual.query = usual.value = true;
   const PlanOptions alone = PlanTowards(Host(256.0), {w});
   for (const model::Workload& run : alone.candidates) {
     CHECK(run.trainable.lora == usual);
+    CHECK(run.trainable.lora_dropout == 0.0);
   }
   w.trainable.lora.output = true;
   usual = {};

@@ -153,6 +153,9 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
   CHECK(lora.lora.key);
   CHECK(lora.lora.output);
   CHECK_FALSE(lora.lora.query);
+  CHECK(lora.lora_dropout == 0.0);
+  CHECK(read("trainable: { lora: { rank: 8, dropout: 0.05 } }")
+            .workload.trainable.lora_dropout == 0.05);
   // The matrices of the paper where none are named.
   CHECK(read("trainable: { lora: { rank: 4 } }").workload.trainable.lora.value);
   CHECK(read("gradient_compression: half").workload.compression.kind ==
@@ -170,6 +173,15 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
         "you mean \"value\"?; known: query, key, value, output, "
         "feed_forward_gate, feed_forward_in, feed_forward_out, query_down, "
         "query_up, key_value_down, key_value_up");
+  // A key that nobody knows is named before one that is missing beside it.
+  CHECK(Message(Replaced("epochs: 3",
+                         "epochs: 3\ntrainable: { lora: { droput: 0.05 } }"))
+            .starts_with("s.yaml:7:22: trainable.lora: unknown key \"droput\"; "
+                         "did you mean \"dropout\"? known: as_units, "));
+  CHECK(Message(Replaced("epochs: 3",
+                         "epochs: 3\ntrainable: { lora: { ranks: 8 } }")) ==
+        "s.yaml:7:20: trainable.lora: missing key \"rank\", an integer from 0 "
+        "to 16777216; is \"ranks\" at 7:22 meant?");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\ntrainable: {}")) ==
         "s.yaml:7:12: trainable: expected one of { frozen_layers: LAYERS } or "
         "{ lora: { rank: RANK, matrices: [query, value, ..] } }");

@@ -94,6 +94,32 @@ TEST_CASE("adapters of a program are its defaults where a row says nothing") {
             .base_by_operations);
 }
 
+TEST_CASE("dropout of adapters is stated, or there is none") {
+  const auto table = [](const std::string& column, const std::string& notes) {
+    return ParseTable(
+        "device,model,seq_len,batch_per_device,grad_accum,precision,adapter,"
+        "lora_dropout,framework,stack_notes,task,metric,value,notes\n"
+        "A100-SXM4-80GB,llama2-7b,256,1,8,bf16,lora rank 8," +
+            column + ",HF PEFT,x,finetune,step_s,1,q_proj " + notes + "\n",
+        "t.csv");
+  };
+  const auto dropout = [&](const std::string& column,
+                           const std::string& notes) {
+    const Table read = table(column, notes);
+    REQUIRE(read.observations.size() == 1);
+    return read.observations[0].workload.trainable.lora_dropout;
+  };
+  CHECK(dropout("", "") == 0.0);
+  CHECK(dropout("", "lora_dropout=0.05") == 0.05);
+  CHECK(dropout("", "LoRA dropout 0.1; bias none") == 0.1);
+  CHECK(dropout("", "dropout 0.1 of hidden states") == 0.0);
+  CHECK(dropout("0.05", "") == 0.05);
+  const Table refused = table("1", "");
+  REQUIRE(refused.unused.size() == 1);
+  CHECK(refused.unused.begin()->first ==
+        "the adapters' dropout is no share below 1");
+}
+
 TEST_CASE("a program is known by a row's source, too") {
   const auto parsed = [](const std::string& source, const std::string& stack) {
     return ParseTable(
