@@ -178,6 +178,7 @@ struct ProgramAdapters {
   std::vector<std::string> matrices;  // names of model::LoraMatrices
   // On one device, over a base in 16 bits.
   std::optional<model::Masters> masters_alone;
+  double dropout = 0.0;
 };
 
 // How many samples an epoch has, by words of the notes.
