@@ -71,7 +71,9 @@ std::optional<double> StatedDropout(const TableRow& row) {
 }
 
 double DropoutOf(const TableRow& row) {
-  const double dropout = StatedDropout(row).value_or(0.0);
+  const ProgramAdapters* program = ProgramOf(row);
+  const double usual = program == nullptr ? 0.0 : program->dropout;
+  const double dropout = StatedDropout(row).value_or(usual);
   if (dropout >= 0 && dropout < 1) return dropout;
   throw Unused{"the adapters' dropout is no share below 1"};
 }

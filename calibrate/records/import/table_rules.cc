@@ -207,6 +207,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         if (map.Has("masters_alone")) {
           program.masters_alone = WordOf<model::Masters>(map, "masters_alone");
         }
+        program.dropout = map.OptionalNumber("dropout", 0, 0.99).value_or(0);
         return program;
       });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");

@@ -187,6 +187,7 @@ struct ProgramAdapters {
   std::vector<std::string> matrices;  // names of model::LoraMatrices
   // On one device, over a base in 16 bits.
   std::optional<model::Masters> masters_alone;
+  double dropout = 0.0;
 };
 
 // How the FLOPs of a rate are counted, by words of the notes.

@@ -77,6 +77,7 @@ TEST_CASE("adapters of a program are its defaults where a row says nothing") {
   CHECK(defaults.lora.feed_forward_out);
   CHECK_FALSE(defaults.lora.output);
   CHECK(defaults.adapters_as_units);
+  CHECK(defaults.lora_dropout == 0.1);
   // What the row says goes first.
   const model::Trainable said =
       trainable("lora rank 8", "fsdp_qlora (FSDP)", "on q_proj");
