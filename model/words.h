@@ -70,11 +70,15 @@ std::string_view ToText(Enum value) {
 // By its word or an alias, whose letter case does not count; nullopt: neither.
 template <HasWordTable Enum>
 std::optional<Enum> TryFromText(std::string_view text) {
+  const auto& words = kWords<Enum>.words;
+  // Most words are written as they stand there.
+  for (const Word<Enum>& word : words) {
+    if (word.text == text) return word.value;
+  }
   const std::string lowered = Lowered(text);
   const auto of_lowered = [&](const Word<Enum>& word) {
-    return word.text == lowered;
+    return Lowered(word.text) == lowered;
   };
-  const auto& words = kWords<Enum>.words;
   const auto word = std::find_if(words.begin(), words.end(), of_lowered);
   if (word != words.end()) return word->value;
   const auto& aliases = kWordAliases<Enum>;
