@@ -515,6 +515,10 @@ void VisitFields(Archive& archive, S& s) {
                 .about = "Kernels of a vocabulary's loss: the stack's own, or "
                          "others"},
           s.loss);
+  archive(Field{.name = "experts",
+                .about = "How experts run: as the stack has them, or as others "
+                         "do"},
+          s.experts);
   archive(Field{.name = "narrow_weights",
                 .about = "Weights are in 16 bits throughout, masters in fp32 "
                          "(Apex O2, DeepSpeed)"},

@@ -119,11 +119,12 @@ int64_t AdapterUnits(const Workload& w) {
 }
 
 int64_t ExpertModules(const Workload& w) {
-  if (w.parallel.shard != Shard::kZero3 ||
-      RulesOf(w).experts != ExpertKernels::kLoop) {
-    return 0;
-  }
+  const ExpertKernels experts = ExpertsOf(w);
+  if (w.parallel.shard != Shard::kZero3 || !FindsRows(experts)) return 0;
   const Architecture& a = w.architecture;
+  if (experts == ExpertKernels::kShardLoop) {
+    return a.expert_layers() * CeilDivide(a.experts, kExpertsOfShard);
+  }
   const int64_t matrices = a.gated ? 3 : 2;
   return a.expert_layers() * a.experts * matrices;
 }

@@ -48,8 +48,8 @@ ShardUnits ShardUnitsOf(const Workload& workload);
 int64_t AdapterUnits(const Workload& workload);
 
 // Matrices of experts that run one after another, each a module of its own that
-// is gathered where it is called (DeepSpeed's kZero3; PyTorch's FSDP gathers
-// whole blocks).
+// is gathered where it is called, or shards of them (DeepSpeed's kZero3; PyTorch's
+// FSDP gathers whole blocks).
 int64_t ExpertModules(const Workload& workload);
 
 // Whether matrices of the blocks are gathered in 8 bits.

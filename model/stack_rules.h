@@ -19,15 +19,6 @@ enum class BlockKernels {
   kCompiled,     // elementwise chains fused into their neighbours
 };
 
-// How the experts of a block run.
-enum class ExpertKernels {
-  kGrouped,  // rows side by side, one product of all experts
-  kSplit,    // rows side by side, one expert after another
-  // Each expert finds and gathers its rows, and adds what it makes of them to
-  // the sum (Transformers 4.40 to 4.57, modeling_mixtral.py and its like).
-  kLoop,
-};
-
 // Who launches the kernels of a step: the host time of a launch by a framework,
 // and what the others need of it, are fitted (GPUs' `launch_cost`,
 // `library_launch_share` and `compiled_launch_share`).
@@ -245,6 +236,26 @@ constexpr LossRules LossOf(const Workload& workload) {
           rules.fuses_loss,
           rules.keeps_row_sums};
 }
+
+// How the experts of a block run, the stack's own way or another that was asked
+// for.
+constexpr ExpertKernels ExpertsOf(const Workload& workload) {
+  const ExpertKernels asked = workload.stack.experts;
+  return asked == ExpertKernels::kOfStack ? RulesOf(workload).experts : asked;
+}
+// Whether each expert finds its rows by itself, and whether it does so among
+// rows of all of them.
+constexpr bool FindsRows(ExpertKernels experts) {
+  return experts == ExpertKernels::kLoop ||
+         experts == ExpertKernels::kMaskedLoop ||
+         experts == ExpertKernels::kShardLoop;
+}
+constexpr bool MasksRows(ExpertKernels experts) {
+  return FindsRows(experts) && experts != ExpertKernels::kLoop;
+}
+// Experts of a module under kShardLoop (expert_in_one_shard of XTuner's
+// DeepSeek-V2).
+inline constexpr int64_t kExpertsOfShard = 10;
 
 // Bytes of each logit of a loss that is not fused: four where the model widens
 // them, or autocast does, under which Transformers' Trainer trains adapters

@@ -52,7 +52,7 @@ int64_t AttentionTransients(const Workload& w) {
 int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   const int64_t rows = tokens * a.experts_per_token;
-  if (RulesOf(w).experts == ExpertKernels::kGrouped) return rows;
+  if (ExpertsOf(w) == ExpertKernels::kGrouped) return rows;
   const auto even = static_cast<double>(CeilDivide(rows, a.experts));
   return std::min<int64_t>(tokens,
                            std::llround(std::ceil(w.load_factor * even)));
@@ -71,9 +71,13 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
   // was dropped out for its adapter.
   const int64_t made = (a.gated ? 3 : 2) -
                        (NeedsInput(w, &LoraMatrices::feed_forward_out) ? 1 : 0);
+  // Masked loops have gradients of all rows so far, on both sides of an expert,
+  // and zeros with its own.
+  const int64_t masked = experts && MasksRows(ExpertsOf(w)) ? 3 : 0;
   // Those of attention come when the feed-forward's tensors are gone.
-  return std::max(made * at_once * width * Widths(w).element,
-                  AttentionTransients(w) - HiddenBytes(w, rows, width));
+  return std::max(
+      (made * at_once * width + masked * rows * a.hidden) * Widths(w).element,
+      AttentionTransients(w) - HiddenBytes(w, rows, width));
 }
 
 int64_t ForwardTransients(const Workload& w) {

@@ -365,6 +365,29 @@ void ValidateLoadFactor(const Workload& w) {
                   w.load_factor));
 }
 
+// Rows that each expert finds are as many as they are: the host waits for their
+// number, which a step that is replayed whole and a graph of fixed shapes do
+// without.
+void ValidateExperts(const Workload& w) {
+  const ExpertKernels asked = w.stack.experts;
+  if (asked == ExpertKernels::kOfStack) return;
+  if (w.architecture.experts == 0) {
+    throw InputError(fmt::format(
+        "experts: expected of_stack in a model without experts, got "
+        "{}; hint: model.experts",
+        ToText(asked)));
+  }
+  const Fusion stack = w.stack.fusion;
+  if (FindsRows(asked) &&
+      (RulesOf(stack).launches == Launches::kOnce || stack == Fusion::kXla)) {
+    throw InputError(
+        fmt::format("experts: expected grouped or split in stack {}, whose "
+                    "shapes are fixed, got {}",
+                    ToText(stack),
+                    ToText(asked)));
+  }
+}
+
 void ValidateFp8(const Workload& w) {
   if (!w.fp8.gathered) return;
   if (!ShardsParameters(w.parallel)) {
@@ -459,6 +482,7 @@ void Validate(const Workload& w) {
   ValidateArchitecture(a);
   ValidateTrainable(w);
   ValidateLoadFactor(w);
+  ValidateExperts(w);
   if (w.stack.compiler_level < 1 || w.stack.compiler_level > 3) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));

@@ -248,6 +248,34 @@ inline constexpr auto kWords<LossKernels> =
                         {LossKernels::kFusedWidened, "fused_widened"},
                         {LossKernels::kChunked, "chunked"}});
 
+// How the experts of a block run.
+enum class ExpertKernels {
+  kOfStack,  // as the stack has them
+  // Rows side by side, one product of all experts: Transformers 5 where no other
+  // is asked for (experts_implementation: grouped_mm), Megatron's grouped_gemm,
+  // torchtitan, MegaBlocks, ScatterMoE.
+  kGrouped,
+  kSplit,  // rows side by side, one expert after another
+  // Each expert finds and gathers its rows, and adds what it makes of them to
+  // the sum (Transformers 4.40 to 4.57, modeling_mixtral.py and its like).
+  kLoop,
+  // Tokens stand side by side as often as they have experts, of which each masks
+  // its own out of all of them (modeling_deepseek.py beside DeepSeek-V2).
+  kMaskedLoop,
+  // The same with the weights of ten experts in a module (XTuner's
+  // moe_implementation: shard).
+  kShardLoop,
+};
+template <>
+inline constexpr auto kWords<ExpertKernels> =
+    Words<ExpertKernels>("experts",
+                         {{ExpertKernels::kOfStack, "of_stack"},
+                          {ExpertKernels::kGrouped, "grouped"},
+                          {ExpertKernels::kSplit, "split"},
+                          {ExpertKernels::kLoop, "loop"},
+                          {ExpertKernels::kMaskedLoop, "masked_loop"},
+                          {ExpertKernels::kShardLoop, "shard_loop"}});
+
 // What the numbers of a tensor in 8 bits are multiplied by.
 enum class Fp8Scaling {
   kDelayed,  // by its largest values in steps before (Transformer Engine)
@@ -294,6 +322,7 @@ struct Stack {
   Fusion fusion = Fusion::kEager;
   Attention attention = Attention::kMaterialised;
   LossKernels loss = LossKernels::kOfStack;
+  ExpertKernels experts = ExpertKernels::kOfStack;
   // In fp16 and bf16: weights, activations and gradients are narrow throughout
   // and the optimizer keeps fp32 masters (Apex O2, DeepSpeed, Megatron).
   // Without it an eager or fused stack autocasts: fp32 weights, narrow matrix

@@ -48,7 +48,14 @@ std::string SettingsOf(const model::Workload& workload) {
   if (a.norm == model::Norm::kRms) settings += " rms-norm";
   if (a.key_heads() < a.heads) settings += " grouped";
   if (a.latent()) settings += " latent";
-  if (a.experts > 0) settings += " experts";
+  if (a.experts > 0) {
+    settings += " experts";
+    const model::ExpertKernels experts = model::ExpertsOf(workload);
+    if (experts != model::RulesOf(workload).experts) {
+      settings += '-';
+      settings += model::ToText(experts);
+    }
+  }
   return settings;
 }
 
@@ -143,6 +150,9 @@ std::string RestOf(const model::Workload& w) {
   }
   if (w.stack.loss != usual.stack.loss) {
     text += fmt::format(" {} loss", model::ToText(w.stack.loss));
+  }
+  if (w.stack.experts != usual.stack.experts) {
+    text += fmt::format(" {} experts", model::ToText(w.stack.experts));
   }
   if (w.trainable.wide_adapters) text += " wide adapters";
   if (w.trainable.adapters_as_units) text += " adapters as units";

@@ -131,6 +131,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.attention_checkpointing = w.operation_checkpointing = false;
   w.optimizer.state_bits = 0;
   w.stack.loss = model::LossKernels::kOfStack;
+  w.stack.experts = model::ExpertKernels::kOfStack;
   w.trainable.wide_adapters = false;
   w.trainable.lora_dropout = 0.0;
   w.trainable.adapters_as_units = false;

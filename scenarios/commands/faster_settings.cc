@@ -11,6 +11,7 @@
 
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/stack_rules.h"
 #include "model/validate.h"
 #include "scenarios/job/memory_range.h"
 
@@ -57,6 +58,16 @@ std::string FuseByLiger(const TimedJob&, Scenario& changed) {
   }
   w.stack.fusion = Fusion::kLiger;
   return "--set stack=liger";
+}
+
+std::string GroupExperts(const TimedJob&, Scenario& changed) {
+  Workload& w = changed.workload;
+  if (w.architecture.experts == 0 ||
+      model::ExpertsOf(w) == model::ExpertKernels::kGrouped) {
+    return "";
+  }
+  w.stack.experts = model::ExpertKernels::kGrouped;
+  return "--set experts=grouped";
 }
 
 std::string KeepScoresOnChip(const TimedJob&, Scenario& changed) {
@@ -148,15 +159,16 @@ std::string PadToOwnLongest(const TimedJob&, Scenario& changed) {
   return fmt::format("--set 'padding={{ dynamic: {} }}'", padding.length);
 }
 
-constexpr std::array<SettingChange, 9> kSettings = {Compile,
-                                                    FuseByLiger,
-                                                    KeepScoresOnChip,
-                                                    Narrow,
-                                                    FuseUpdate,
-                                                    KeepActivations,
-                                                    KeepWholeState,
-                                                    TakeLargerBatch,
-                                                    PadToOwnLongest};
+constexpr std::array<SettingChange, 10> kSettings = {Compile,
+                                                     FuseByLiger,
+                                                     GroupExperts,
+                                                     KeepScoresOnChip,
+                                                     Narrow,
+                                                     FuseUpdate,
+                                                     KeepActivations,
+                                                     KeepWholeState,
+                                                     TakeLargerBatch,
+                                                     PadToOwnLongest};
 
 // The share of the time of a sample's step that the changed job saves; nullopt:
 // none, or there is no such job, or it may not fit.

@@ -355,7 +355,7 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
                                  ModelText(workload),
                                  fmt::join(precisions, " and "),
                                  DescribeUpdate(workload),
-                                 model::ToText(workload.stack.fusion),
+                                 DescribeStack(workload),
                                  model::ToText(workload.stack.attention));
   if (targets.size() == 1) line += "; " + GroundName(targets.front());
   return line;

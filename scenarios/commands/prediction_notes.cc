@@ -339,12 +339,13 @@ void AddStackNotes(const PredictionTarget& target,
     notes.emplace_back(CompiledStackNote(
         asked, w.stack.fusion, {target.predictor.device().name}));
   }
-  if (w.architecture.experts > 0 &&
-      model::RulesOf(w).experts == model::ExpertKernels::kLoop) {
+  if (w.architecture.experts > 0 && model::FindsRows(model::ExpertsOf(w))) {
     notes.push_back(fmt::format(
-        "stack {}: the {} experts of a block run one after another; --set "
-        "stack=compiled has one grouped product of all",
-        model::ToText(w.stack.fusion),
+        "{}: the {} experts of a block run one after another; --set "
+        "experts=grouped has one product of all, as Transformers 5",
+        w.stack.experts == model::ExpertKernels::kOfStack
+            ? fmt::format("stack {}", model::ToText(w.stack.fusion))
+            : fmt::format("experts {}", model::ToText(w.stack.experts)),
         w.architecture.experts));
   }
 }

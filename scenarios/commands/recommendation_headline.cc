@@ -81,7 +81,7 @@ std::string SettingsLine(const Scenario& scenario,
           ? fmt::format("{}", fmt::join(options.overrides.precisions, " or "))
           : std::string(model::ToText(workload.precision)),
       DescribeUpdate(workload),
-      model::ToText(workload.stack.fusion),
+      DescribeStack(workload),
       hardware::Plural(static_cast<int64_t>(candidates), "candidate"));
 }
 

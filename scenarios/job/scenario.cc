@@ -22,6 +22,7 @@
 #include "model/nearest.h"
 #include "model/presets.h"
 #include "model/sharding.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "scenarios/job/scenario_fields.h"
@@ -478,6 +479,15 @@ std::string DescribeUpdate(const model::Workload& workload) {
   return fmt::format("{} {}",
                      model::ToText(workload.optimizer.kind),
                      model::ToText(workload.optimizer.implementation));
+}
+
+std::string DescribeStack(const model::Workload& workload) {
+  std::string text(model::ToText(workload.stack.fusion));
+  if (workload.architecture.experts > 0) {
+    text +=
+        fmt::format(", experts {}", model::ToText(model::ExpertsOf(workload)));
+  }
+  return text;
 }
 
 std::optional<std::string> BeyondPositions(const model::Architecture& model,

@@ -110,6 +110,9 @@ std::string Describe(const Padding& padding);
 // "adamw fused", or "forward passes only".
 std::string DescribeUpdate(const model::Workload& workload);
 
+// "eager"; of models with experts also how these run: "eager, experts grouped".
+std::string DescribeStack(const model::Workload& workload);
+
 // What of a step a job may run, and its words. WorkFromText throws InputError on
 // another.
 inline constexpr std::array kWorkOfJobs = {model::Work::kTraining,

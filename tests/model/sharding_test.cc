@@ -286,6 +286,13 @@ TEST_CASE("experts that are gathered one by one") {
   // The first of DeepSeek-V2-Lite's blocks is dense.
   w.architecture = FindArchitecture("deepseek-v2-lite");
   CHECK(ExpertModules(w) == 26 * 64 * 3);
+  w.stack.experts = ExpertKernels::kMaskedLoop;
+  CHECK(ExpertModules(w) == 26 * 64 * 3);
+  w.stack.experts = ExpertKernels::kShardLoop;  // six of ten, one of four
+  CHECK(ExpertModules(w) == 26 * 7);
+  w.stack.experts = ExpertKernels::kGrouped;
+  CHECK(ExpertModules(w) == 0);
+  w.stack.experts = ExpertKernels::kOfStack;
   w.parallel.shard = Shard::kFsdp;
   CHECK(ExpertModules(w) == 0);
   w.parallel.shard = Shard::kZero3;

@@ -121,6 +121,11 @@ void CheckMeasurable(const model::Workload& workload) {
           "attention: this trainer has materialised and flash, got flash_1");
   require(workload.stack.loss == model::LossKernels::kOfStack,
           "loss: this trainer has the stack's own, got another");
+  const model::ExpertKernels experts = workload.stack.experts;
+  require(experts == model::ExpertKernels::kOfStack ||
+              experts == model::ExpertKernels::kSplit,
+          fmt::format("experts: this trainer has split, got {}",
+                      model::ToText(experts)));
   require(!workload.trainable.embeddings_beside_adapters,
           "trainable.lora.embeddings: this trainer freezes them beside "
           "adapters");

@@ -141,6 +141,10 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.losses = ListOf(root, "losses", [](const YamlMap& map) {
     return LossRule{map.Text("words"), WordOf<model::LossKernels>(map, "loss")};
   });
+  rules.experts = ListOf(root, "experts", [](const YamlMap& map) {
+    return ExpertRule{map.Text("words"),
+                      WordOf<model::ExpertKernels>(map, "experts")};
+  });
   rules.padded_vocabularies = root.Texts("padded_vocabularies");
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.adapters_as_units = root.Texts("adapters_as_units");

@@ -159,6 +159,12 @@ struct LossRule {
   model::LossKernels loss = model::LossKernels::kOfStack;
 };
 
+// How experts run, by words of the stack.
+struct ExpertRule {
+  std::string words;
+  model::ExpertKernels experts = model::ExpertKernels::kOfStack;
+};
+
 // A source that many submit to, and which notes its rows stand for that have
 // none.
 struct SourceRule {
@@ -255,6 +261,7 @@ struct TableRules {
   std::vector<SelectiveRule> selective_recomputation;
   std::vector<std::string> widened_beside_adapters;
   std::vector<LossRule> losses;
+  std::vector<ExpertRule> experts;
   std::vector<std::string> padded_vocabularies;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;

@@ -183,6 +183,16 @@ void SetLoss(const TableRow& row, model::Stack& stack) {
   }
 }
 
+void SetExperts(const TableRow& row, Workload& workload) {
+  if (workload.architecture.experts == 0) return;
+  const std::string words = Lowered(row.StackWords());
+  for (const ExpertRule& rule : RulesOfTables().experts) {
+    if (!Says(words, rule.words)) continue;
+    workload.stack.experts = rule.experts;
+    return;
+  }
+}
+
 void SetAttention(const TableRow& row, model::Stack& stack) {
   const TableRules& rules = RulesOfTables();
   const std::string words = Lowered(row.StackWords());
@@ -396,6 +406,7 @@ Workload WorkloadOf(const TableRow& row,
   SetWeights(row, workload);
   SetAttention(row, workload.stack);
   SetLoss(row, workload.stack);
+  SetExperts(row, workload);
   SetAdapterPlacing(row, workload);
   workload.accumulation = AccumulationOf(row, workload);
   SetPowerLimit(row, workload);

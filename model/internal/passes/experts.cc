@@ -5,6 +5,7 @@
 #include "model/internal/passes/activation_functions.h"
 #include "model/internal/passes/adapters.h"
 #include "model/internal/passes/casts.h"
+#include "model/internal/passes/expert_rows.h"
 #include "model/internal/passes/grouped_products.h"
 #include "model/internal/passes/matrices.h"
 #include "model/internal/passes/products.h"
@@ -14,13 +15,6 @@
 namespace trainfare::model::internal {
 namespace {
 
-// Launches of PyTorch's operations on indices, by its sources: the places of
-// what is not zero (Nonzero.cu: two to count, two to select, one to lay out),
-// and rows added by index with a sort of it (Indexing.cu: the index, its order,
-// the sums).
-constexpr int64_t kNonzeroLaunches = 5;
-constexpr int64_t kIndexPutLaunches = 10;
-
 // Each token goes to k of E experts, balanced; with fewer rows than experts
 // some have none.
 Routed RoutedRows(const Pass& pass, int64_t tokens) {
@@ -28,6 +22,19 @@ Routed RoutedRows(const Pass& pass, int64_t tokens) {
   const int64_t rows = tokens * a.experts_per_token;
   const int64_t groups = std::min(rows, a.experts);
   return {rows, groups, CeilDivide(rows, groups)};
+}
+
+// The gradients of weights that stand with others in a tensor: autograd lays
+// each into zeros of all of them, and adds these up.
+void GradientWithin(Pass& pass, const Routed& r, int64_t k, int64_t n) {
+  if (pass.experts != ExpertKernels::kShardLoop) return;
+  const size_t first = pass.next();
+  const int64_t all = std::min(r.groups, kExpertsOfShard) * k * n;
+  pass.Copy("expert weight gradient", all, 0, pass.element);
+  pass.Copy("expert weight gradient", k * n, pass.element, pass.element);
+  pass.Elementwise(
+      "expert weight gradient", all, 2 * pass.element, pass.element, 1);
+  pass.RepeatSince(first, ExpertLaunches(pass, r));
 }
 
 // One product an expert: side by side in one kernel, or one after another.
@@ -43,105 +50,6 @@ void ExpertGemm(
   GroupGemm(pass, name, r, n, k);
   if (pass.fp8) ReadFp8(pass, Reads::kWeights);
   pass.RepeatSince(first, ExpertLaunches(pass, r));
-}
-
-// Scores of all experts and the best k of each token.
-void RoutingForward(Pass& pass, const Routed& r, int64_t tokens) {
-  const Architecture& a = pass.architecture;
-  pass.Gemm("router", tokens, a.experts, a.hidden);
-  pass.Reduction("routing",
-                 tokens,
-                 tokens * a.experts,
-                 pass.element,
-                 4,
-                 kSoftmaxForwardFlops + 2,
-                 1);
-  if (pass.rules.experts != ExpertKernels::kLoop) return;
-  // The best, their sum and share, a cast; then a mask of all pairs.
-  const size_t first = pass.next();
-  pass.Elementwise("routing", r.rows, 4, 4, 1);
-  pass.RepeatSince(first, 4);
-  pass.Copy("routing", r.rows * a.experts, 0, kIndexBytes);
-  pass.Copy("routing", r.rows, kIndexBytes, kIndexBytes);
-}
-
-// Rows of one expert side by side.
-void GatherRows(Pass& pass, const Routed& r) {
-  const Architecture& a = pass.architecture;
-  const int64_t h = a.hidden;
-  if (pass.rules.experts != ExpertKernels::kLoop) {
-    pass.Copy("permute tokens", r.rows * h, pass.element, pass.element);
-    return;
-  }
-  const size_t first = pass.next();
-  pass.Reduction("routing", r.each, r.rows, kIndexBytes, 0, 1);
-  pass.RepeatSince(first, kNonzeroLaunches);
-  pass.Copy("permute tokens", r.each * h, pass.element, pass.element);
-  pass.RepeatSince(first, r.groups);
-}
-
-// The backward pass of AddRows().
-void GatherRowGradients(Pass& pass, const Routed& r) {
-  const Architecture& a = pass.architecture;
-  const int64_t h = a.hidden;
-  if (pass.rules.experts != ExpertKernels::kLoop) {
-    pass.Elementwise(
-        "unpermute gradient", r.rows * h, 2 * pass.element, pass.element, 2);
-    return;
-  }
-  const size_t first = pass.next();
-  pass.Copy("unpermute gradient", r.each * h, pass.element, pass.element);
-  pass.Elementwise(
-      "unpermute gradient", r.each * h, pass.element, pass.element, 1);
-  pass.Elementwise(
-      "unpermute gradient", r.each * h, 2 * pass.element, pass.element, 1);
-  pass.Reduction("unpermute gradient", r.each, r.each * h, pass.element, 0, 1);
-  // The weights' gradients, added to those of all pairs.
-  const size_t sorted = pass.next();
-  pass.Copy("routing gradient", r.each, kIndexBytes, kIndexBytes);
-  pass.RepeatSince(sorted, kIndexPutLaunches);
-  pass.RepeatSince(first, r.groups);
-}
-
-// Back to where they came from, weighted and added.
-void AddRows(Pass& pass, const Routed& r, int64_t tokens) {
-  const Architecture& a = pass.architecture;
-  const int64_t h = a.hidden;
-  if (pass.rules.experts != ExpertKernels::kLoop) {
-    pass.Elementwise(
-        "unpermute tokens", r.rows * h, pass.element, pass.element, 2);
-    return;
-  }
-  pass.Copy("unpermute tokens", tokens * h, 0, pass.element);
-  const size_t first = pass.next();
-  pass.Copy(
-      "unpermute tokens", r.each, 2 * kIndexBytes + pass.element, pass.element);
-  pass.Elementwise(
-      "unpermute tokens", r.each * h, pass.element, pass.element, 1);
-  pass.Elementwise(
-      "unpermute tokens", r.each * h, 2 * pass.element, pass.element, 1);
-  pass.RepeatSince(first, r.groups);
-}
-
-// The backward pass of GatherRows(): in a loop each expert lays its rows into
-// zeros for all tokens, which are added to those of the experts before.
-void AddRowGradients(Pass& pass, const Routed& r, int64_t tokens) {
-  const Architecture& a = pass.architecture;
-  const int64_t h = a.hidden;
-  if (pass.rules.experts != ExpertKernels::kLoop) {
-    pass.Elementwise(
-        "permute gradient", r.rows * h, pass.element, pass.element, 1);
-    return;
-  }
-  const size_t first = pass.next();
-  pass.Copy("permute gradient", tokens * h, 0, pass.element);
-  pass.Copy("permute gradient", r.each, kIndexBytes, kIndexBytes);
-  pass.last().launches = kIndexPutLaunches - 1;
-  pass.Elementwise(
-      "permute gradient", r.each * h, 2 * pass.element, pass.element, 1);
-  pass.Elementwise(
-      "permute gradient", tokens * h, 2 * pass.element, pass.element, 1);
-  pass.RepeatSince(first, r.groups);
 }
 
 void SharedExpertForward(Pass& pass, int64_t tokens) {
@@ -218,6 +126,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
     GroupWeightGradient(pass, "expert weight gradient", r, k, n);
     pass.last().launches = ExpertLaunches(pass, r);
     if (pass.fp8 && w.fp8.weight_gradients) ReadFp8(pass, Reads::kGradient);
+    GradientWithin(pass, r, k, n);
   };
   const auto each = [&](const auto& elementwise) {
     const size_t first = pass.next();
@@ -226,7 +135,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   };
   const int64_t rows = ExpertRows(pass, r);
   SharedExpertBackward(pass, tokens);
-  GatherRowGradients(pass, r);
+  GatherRowGradients(pass, r, tokens);
   product(Matrix::kFeedForwardOut, h, wide);
   if (a.gated) {
     each([&] { GatedActivationBackward(pass, rows * wide); });

@@ -4,7 +4,7 @@ namespace trainfare::model::internal {
 namespace {
 
 bool GroupedExperts(const Pass& pass) {
-  return pass.rules.experts == ExpertKernels::kGrouped;
+  return pass.experts == ExpertKernels::kGrouped;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ Pass::Pass(const Workload& of)
     : workload(of),
       architecture(of.architecture),
       rules(RulesOf(of)),
+      experts(ExpertsOf(of)),
       element(Widths(of).element),
       wide(Widths(of).wide),
       autocast(Autocasts(of)),

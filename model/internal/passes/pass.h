@@ -8,7 +8,8 @@
 //   blocks       one block: attention, feed_forward; which run again
 //   attention    projections and all around attention_scores, the core, and
 //                positions; attention_shape has the extents
-//   feed_forward dense; else experts; activation_functions of both
+//   feed_forward dense; else experts, among which expert_rows divides tokens;
+//                activation_functions of both
 //   head         above the blocks; its loss
 //   norms        with dropout and residuals
 //   products     by weights, with the casts, adapters and, of experts,
@@ -51,6 +52,7 @@ struct Pass {
   const Workload& workload;
   const Architecture& architecture;
   const StackRules& rules;
+  const ExpertKernels experts;
   const int64_t element;  // bytes of a matrix-product operand
   const int64_t wide;     // bytes of a LayerNorm or softmax result
   const bool autocast;

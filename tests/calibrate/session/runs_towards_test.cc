@@ -148,6 +148,7 @@ TEST_CASE("adapters of experts are left to the formulas") {
   w.architecture.experts = 4;
   w.architecture.experts_per_token = 2;
   w.architecture.expert_intermediate = 1024;
+  w.stack.experts = model::ExpertKernels::kGrouped;
   w.trainable.lora_rank = 8;
   w.trainable.lora.feed_forward_in = true;
   w.trainable.lora_dropout = 0.1;
@@ -155,6 +156,7 @@ TEST_CASE("adapters of experts are left to the formulas") {
   usual.query = usual.value = true;
   const PlanOptions alone = PlanTowards(Host(256.0), {w});
   for (const model::Workload& run : alone.candidates) {
+    CHECK(run.stack.experts == model::ExpertKernels::kOfStack);
     CHECK(run.trainable.lora == usual);
     CHECK(run.trainable.lora_dropout == 0.0);
   }

@@ -548,7 +548,20 @@ TEST_CASE("experts that run one by one are told what groups them") {
   options.overrides.model = "qwen3-30b-a3b";
   const char* words = "the 128 experts of a block run one after another";
   CHECK(HasNote(Predict(options), words));
+  CHECK(HasNote(Predict(options), "stack liger: the 128 experts"));
   options.overrides.settings = {"stack=compiled"};
+  CHECK_FALSE(HasNote(Predict(options), words));
+  options.overrides.settings = {"experts=grouped"};
+  const Report grouped = Predict(options);
+  CHECK_FALSE(HasNote(grouped, words));
+  CHECK(grouped.headline[1].find("liger, experts grouped, ") !=
+        std::string::npos);
+  options.overrides.settings = {"experts=masked_loop"};
+  const Report masked = Predict(options);
+  CHECK(HasNote(masked, "experts masked_loop: the 128 experts of a block"));
+  CHECK(HasNote(masked, "--set experts=grouped ("));
+  // Chips whose graphs are whole have none that the host counts.
+  options.device = {"tpu_v6e"};
   CHECK_FALSE(HasNote(Predict(options), words));
 }
 

@@ -229,7 +229,7 @@ TEST_CASE("bad files say what is wrong, where") {
         "known: accumulation, attention, attention_checkpointing, batch, "
         "checkpointed_blocks, "
         "compiler_level, dataset, documents, drop_last, dropout, epochs, "
-        "fp8, gradient_checkpointing, "
+        "experts, fp8, gradient_checkpointing, "
         "gradient_compression, labels, learning_rate, load_factor, loss, "
         "model, name, "
         "narrow_weights, next_token_blocks, notes, operation_checkpointing, "

@@ -60,6 +60,14 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
                 "stack: this trainer has eager and fused, got compiled");
   DOCTEST_CHECK(MessageOf(with(R"("stack": "lightseq")")) ==
                 "stack: this trainer has eager and fused, got lightseq");
+  const auto experts = [](const std::string& word) {
+    return MessageOf(R"({"model": "mixtral-8x7b", "batch": 1,
+                         "sequence_length": 8, "experts": ")" +
+                     word + "\"}");
+  };
+  DOCTEST_CHECK(experts("split").empty());
+  DOCTEST_CHECK(experts("grouped") ==
+                "experts: this trainer has split, got grouped");
   DOCTEST_CHECK(MessageOf(with(R"("target_length": 8)")) ==
                 "target_length: expected an encoder-decoder, got bert-tiny "
                 "(encoder)");

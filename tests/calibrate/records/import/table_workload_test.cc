@@ -234,6 +234,28 @@ TEST_CASE("words of a stack say what of it is its own") {
   CHECK(read("none", "PyTorch,Adam + 8-bit AdamW").optimizer.state_bits == 8);
 }
 
+TEST_CASE("words of a stack say how experts run") {
+  const auto read = [](std::string_view model, std::string_view stack) {
+    const Table table = ParseDecoder(fmt::format(
+        "H100-SXM5-80GB,8,{},,,,,,,4096,1,1,8,8,1,1,zero3,full,bf16,none,,"
+        "{},pretrain,step_s,1,\n",
+        model,
+        stack));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.stack.experts;
+  };
+  using enum model::ExpertKernels;
+  CHECK(read("mixtral-8x7b", "HF Transformers,x") == kOfStack);
+  CHECK(read("mixtral-8x7b", "HF Transformers 5.0,x") == kGrouped);
+  CHECK(read("mixtral-8x7b", "PyTorch,eager; grouped_mm") == kGrouped);
+  CHECK(read("mixtral-8x7b", "PyTorch,eager MoE loop") == kLoop);
+  CHECK(read("deepseek-v2", "XTuner,implementation: deepseek v2 hf") ==
+        kMaskedLoop);
+  CHECK(read("deepseek-v2", "XTuner,implementation: deepseek v2 xtuner") ==
+        kShardLoop);
+  CHECK(read("llama2-7b", "HF Transformers 5.0,x") == kOfStack);
+}
+
 TEST_CASE("a step's parts and a step without optimizer") {
   const std::string front =
       "src,f,s,Tesla T4,1,1,bert_large,1024,24,16,4096,30522,512,8,1,fp32,"
