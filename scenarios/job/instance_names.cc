@@ -39,9 +39,7 @@ const Device* TpuNamed(const std::string& name) {
   const hardware::DeviceCatalog& catalog = hardware::DeviceCatalog::Shipped();
   const Device* found = catalog.TryFind(name);
   if (found == nullptr) found = catalog.TryFind("TPU " + name);
-  const bool is_tpu =
-      found != nullptr && found->kind == hardware::DeviceKind::kSystolic;
-  return is_tpu ? found : nullptr;
+  return found != nullptr && found->vendor == "Google" ? found : nullptr;
 }
 
 // Chips of a slice by the number in its name, which of some kinds counts cores,

@@ -150,7 +150,7 @@ class Width(Case):
         self.both("config", "show", "--origin")
 
     def test_errors(self):
-        self.both("predict", "emotion_bert_base", "--device", "h100", codes=(1,))
+        self.both("predict", "emotion_bert_base", "--device", "h100_sxn", codes=(1,))
         self.both("recommend", "emotion_bert_base", "--objective", "x", codes=(1,))
         self.both("list", "nothing", codes=(1,))
         self.both("nothing", codes=(2,))

@@ -72,7 +72,10 @@ std::optional<double> StatedDropout(const TableRow& row) {
 
 double DropoutOf(const TableRow& row) {
   const ProgramAdapters* program = ProgramOf(row);
-  const double usual = program == nullptr ? 0.0 : program->dropout;
+  const bool drops =
+      program != nullptr && (program->undropped.empty() ||
+                             !Contains(row["stack_notes"], program->undropped));
+  const double usual = drops ? program->dropout : 0.0;
   const double dropout = StatedDropout(row).value_or(usual);
   if (dropout >= 0 && dropout < 1) return dropout;
   throw Unused{"the adapters' dropout is no share below 1"};

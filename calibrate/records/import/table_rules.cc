@@ -212,6 +212,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
           program.masters_alone = WordOf<model::Masters>(map, "masters_alone");
         }
         program.dropout = map.OptionalNumber("dropout", 0, 0.99).value_or(0);
+        program.undropped = TextOr(map, "undropped");
         return program;
       });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");

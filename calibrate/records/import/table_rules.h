@@ -194,6 +194,9 @@ struct ProgramAdapters {
   // On one device, over a base in 16 bits.
   std::optional<model::Masters> masters_alone;
   double dropout = 0.0;
+  // Words of `stack_notes` that name kernels of adapters without dropout; empty:
+  // it has no such kernels.
+  std::string undropped = {};
 };
 
 // How the FLOPs of a rate are counted, by words of the notes.

@@ -39,8 +39,8 @@ DOCTEST_TEST_CASE("a request is read whole, the rest by default") {
 
 DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   DOCTEST_CHECK(MessageOf("{") ==
-                "request:1:2: expected one JSON object a line, got what is not "
-                "JSON");
+                "request:1:2: expected one JSON object a line, got the end of "
+                "the text; is it cut short?");
   DOCTEST_CHECK(MessageOf("[]") == "request: expected an object, got array");
   DOCTEST_CHECK(MessageOf(R"({"batch": 1})") == "model: missing");
   const auto with = [](const std::string& more) {

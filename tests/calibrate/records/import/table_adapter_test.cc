@@ -78,6 +78,20 @@ TEST_CASE("adapters of a program are its defaults where a row says nothing") {
   CHECK_FALSE(defaults.lora.output);
   CHECK(defaults.adapters_as_units);
   CHECK(defaults.lora_dropout == 0.1);
+  // Some of a program's kernels drop nothing.
+  const auto dropout = [](const std::string& kernels) {
+    const Table table = ParseTable(
+        "source,device,model,seq_len,micro_batch,precision,adapter,framework,"
+        "stack_notes,task,metric,value\n"
+        "foundation-model-stack/fms-acceleration@1,A100-SXM4-80GB,llama2-7b,"
+        "2048,4,bf16,lora rank 16,PyTorch HF Trainer,framework_config=" +
+            kernels + ",finetune,step_s,10\n",
+        "t.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.trainable.lora_dropout;
+  };
+  CHECK(dropout("none") == 0.1);
+  CHECK(dropout("foak-fast-kernels") == 0.0);
   // What the row says goes first.
   const model::Trainable said =
       trainable("lora rank 8", "fsdp_qlora (FSDP)", "on q_proj");
