@@ -10,9 +10,10 @@ namespace trainfare::model {
 namespace {
 
 struct Candidate {
-  bool LoraMatrices::*member;
+  bool LoraMatrices::*member = nullptr;
   AdaptedMatrix matrix;
 };
+
 std::vector<AdaptedMatrix> Chosen(const Workload& w,
                                   std::initializer_list<Candidate> matrices) {
   std::vector<AdaptedMatrix> chosen;

@@ -338,7 +338,7 @@ void RequireConsistent(const ConfigJson& c, const Architecture& a) {
 }
 
 std::string TypeOf(const ConfigJson& c) {
-  const std::string type = c.Text("model_type", "");
+  std::string type = c.Text("model_type", "");
   if (type.empty()) c.Fail("model_type", "missing");
   return type;
 }

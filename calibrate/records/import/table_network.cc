@@ -102,8 +102,8 @@ void SetSlices(const TableRow& row, int64_t slices, Observation& observation) {
   if (of_device == known.end()) {
     throw Unused{"the network between its slices is not known"};
   }
-  observation.network = of_device->second *
-                        static_cast<double>(observation.device_count / slices);
+  const int64_t chips = observation.device_count / slices;
+  observation.network = of_device->second * static_cast<double>(chips);
 }
 
 }  // namespace
