@@ -64,6 +64,10 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"lora_r", "trainable", kAdapters},
     {"lora_rank", "trainable", kAdapters},
     {"lora_target_modules", "trainable", kAdapters},
+    {"lora_dropout",
+     "trainable",
+     "trainable: { lora: { rank: RANK, dropout: 0.05 } }"},
+    {"lora_dropout", "matrices", "dropout"},
     {"peft", "trainable", kAdapters},
     {"r", "rank", "rank"},
     {"lora_r", "rank", "rank"},
@@ -84,6 +88,8 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"compile", "stack", "stack: compiled"},
     {"use_liger_kernel", "stack", "stack: liger"},
     {"stage", "shard", "shard: zero1, zero2 or zero3"},
+    {"zero_stage", "shard", "shard: zero1, zero2 or zero3"},
+    {"experts_implementation", "experts", "experts: grouped"},
     {"sharding_strategy", "shard", "shard: fsdp"},
 });
 

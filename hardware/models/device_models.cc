@@ -183,6 +183,13 @@ void RequireSupported(const Device& device,
         "which round so on the way out; not of {}",
         device.name));
   }
+  if (device.static_shapes && model::FindsRows(workload.stack.experts)) {
+    throw model::InputError(fmt::format(
+        "experts: expected grouped or split on {}, whose graphs have no rows "
+        "that the host counts, got {}",
+        device.name,
+        model::ToText(workload.stack.experts)));
+  }
   RequirePowerLimit(device, workload);
   if (kind.require_supported != nullptr) {
     kind.require_supported(device, workload);

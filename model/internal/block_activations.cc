@@ -27,8 +27,9 @@ int64_t AdapterBytes(const Workload& w,
   const Widths width(w);
   int64_t bytes = 0;
   for (const AdaptedMatrix& matrix : matrices) {
-    const bool copied =
-        KeepsDropped(w) ? matrix.drops : w.trainable.wide_adapters;
+    // What is in fp32 anyway is not widened.
+    const bool widened = w.trainable.wide_adapters && width.element < kSingle;
+    const bool copied = KeepsDropped(w) ? matrix.drops : widened;
     const int64_t row =
         (w.trainable.lora_rank + (copied ? matrix.inputs : 0)) * width.element +
         (matrix.drops ? matrix.inputs * kMaskBytes : 0);
@@ -70,7 +71,8 @@ int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
   const bool key = KeepsInput(w, &LoraMatrices::key) ||
                    KeepsInput(w, &LoraMatrices::key_value_down);
   const bool value = KeepsInput(w, &LoraMatrices::value);
-  if (Widths(w).autocast) {
+  // A joint projection is one product, with one copy.
+  if (Widths(w).autocast && !w.architecture.joint_projection()) {
     return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0);
   }
   return query || key || value ? queries : 0;

@@ -599,7 +599,7 @@ Report Predict(const PredictOptions& asked) {
                            targets.front(),
                            options.origin);
     } catch (const InputError& error) {
-      throw InputError(error.what() +
+      throw InputError(variants.front().WithPlace(error.what()) +
                        PrecisionHint(targets.front(), variants.front()));
     }
   }

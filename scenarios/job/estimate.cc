@@ -21,7 +21,6 @@
 #include "model/offload.h"
 #include "model/rounding.h"
 #include "model/sharding.h"
-#include "model/stack_rules.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/open_times.h"
 #include "scenarios/job/step_estimate.h"
@@ -451,10 +450,6 @@ JobEstimate EstimateJob(const Scenario& scenario,
   if (stack != scenario.workload.stack.fusion) {
     Scenario here = scenario;
     here.workload.stack.fusion = stack;
-    // A graph of the whole step has no rows that the host counts.
-    if (model::FindsRows(here.workload.stack.experts)) {
-      here.workload.stack.experts = model::ExpertKernels::kOfStack;
-    }
     return EstimateJob(here, memo, cluster, detail);
   }
   JobEstimate job = Begin(scenario, device, cluster);

@@ -23,7 +23,7 @@ using hardware::Instance;
 std::optional<std::pair<std::string, int64_t>> NumberAtEnd(
     std::string_view name) {
   const size_t dash = name.rfind('-');
-  if (dash == std::string_view::npos) return std::nullopt;
+  if (dash == std::string_view::npos || dash == 0) return std::nullopt;
   const std::string_view digits = name.substr(dash + 1);
   const char* end = digits.data() + digits.size();
   constexpr int64_t kMost = 1'000'000;

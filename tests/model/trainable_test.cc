@@ -293,6 +293,19 @@ TEST_CASE("dropout of adapters keeps a mask and a copy each") {
   w.batch = w.sequence_length = 1;
   w.trainable.lora_dropout = 0.1;
   CHECK(KeptByDropout(w) == 768);
+  // Under autocast that product has one narrow copy, too, dropped out or not.
+  w.precision = Precision::kFp16;
+  CHECK(KeptByDropout(w) == 768);
+}
+
+TEST_CASE("adapters in fp32 copy nothing of a model in fp32") {
+  Workload w = DroppingLlama(Fusion::kEager);
+  w.trainable.lora_dropout = 0;
+  w.stack.narrow_weights = false;
+  w.precision = Precision::kFp32;
+  const int64_t narrow = LayerActivationBytes(w);
+  w.trainable.wide_adapters = true;
+  CHECK(LayerActivationBytes(w) == narrow);
 }
 
 // The same block: what dropout moves for a token, and in how many launches.

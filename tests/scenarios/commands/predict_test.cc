@@ -466,6 +466,7 @@ TEST_CASE("instances and slices in the place of a device are told apart") {
   slice("v5e-1", "1 chip; hint: --device tpu_v5e --devices 1");
   slice("v5p-8", "4 chips; hint: --device tpu_v5p --devices 4");
   slice("tpu-v6e-8", "8 chips; hint: --device tpu_v6e --devices 8");
+  CHECK(refusal("-8").find("slice") == std::string::npos);
   CHECK(refusal("trn1") ==
         "--device: unknown device \"trn1\"; a family of instances; hint: "
         "--instance aws/trn1.2xlarge, or --device trainium1");
@@ -562,6 +563,12 @@ TEST_CASE("experts that run one by one are told what groups them") {
   CHECK(HasNote(masked, "--set experts=grouped ("));
   // Chips whose graphs are whole have none that the host counts.
   options.device = {"tpu_v6e"};
+  CHECK_THROWS_WITH_AS(
+      Predict(options),
+      "--set: experts: expected grouped or split on tpu_v6e, whose graphs have "
+      "no rows that the host counts, got masked_loop",
+      model::InputError);
+  options.overrides.settings = {};
   CHECK_FALSE(HasNote(Predict(options), words));
 }
 

@@ -562,6 +562,23 @@ TEST_CASE("slow input is what a step waits for") {
   CHECK(job.Bottleneck().starts_with("input-bound"));
 }
 
+TEST_CASE("a graph of fixed shapes finds no rows for its experts") {
+  const hardware::Device& tpu =
+      hardware::DeviceCatalog::Shipped().Find("tpu_v5p");
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.architecture = model::FindArchitecture("olmoe-1b-7b");
+  scenario.workload.batch = 1;
+  for (const model::Fusion stack :
+       {model::Fusion::kCompiled, model::Fusion::kLiger}) {
+    scenario.workload.stack.fusion = stack;
+    scenario.workload.stack.experts = model::ExpertKernels::kLoop;
+    CHECK_THROWS_AS(EstimateJob(scenario, Datasheet(tpu), ClusterOf(tpu, 8)),
+                    model::InputError);
+    scenario.workload.stack.experts = model::ExpertKernels::kGrouped;
+    CHECK_NOTHROW(EstimateJob(scenario, Datasheet(tpu), ClusterOf(tpu, 8)));
+  }
+}
+
 TEST_CASE("nobody has measured a step that waits for its input") {
   const FitFolder none;
   Fits fits;
