@@ -55,7 +55,7 @@ constexpr auto kChanges = std::to_array<Change>({
        return model::BytesPerElement(w.precision) < 4 &&
               !std::exchange(w.stack.narrow_weights, true);
      }},
-    {"--set trainable.lora.rank=16",
+    {kAdapterFlag,
      [](Workload& w, int64_t) {
        if (w.trainable.lora_rank > 0) return false;
        w.trainable.lora_rank = 16;
@@ -65,7 +65,7 @@ constexpr auto kChanges = std::to_array<Change>({
        model::NameUsualMatrices(w.trainable);
        return true;
      },
-     " --set trainable.lora.matrices=[key_value_down,output]"},
+     kLatentAdapterFlag},
     {"--set trainable.lora.base_bits=4",
      [](Workload& w, int64_t) {
        return w.trainable.lora_rank > 0 &&

@@ -6,11 +6,18 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
+
+// The flag by which adapters train in place of all, and what it takes beside it
+// where attention is latent, which has none of the matrices that are meant else.
+inline constexpr std::string_view kAdapterFlag = "--set trainable.lora.rank=16";
+inline constexpr std::string_view kLatentAdapterFlag =
+    " --set trainable.lora.matrices=[key_value_down,output]";
 
 // What a job comes to where it fits, in words ("16.5 GiB"); nullopt: it does
 // not.

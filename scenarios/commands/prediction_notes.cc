@@ -57,19 +57,18 @@ std::optional<Note> WeightsNote(const Scenario& scenario) {
   const int64_t bits = model::BitsInName(scenario.asked_model);
   const model::Trainable& trainable = scenario.workload.trainable;
   if (bits == 0 || trainable.base_bits > 0) return std::nullopt;
-  // Latent attention has no matrices of the names that are taken else.
-  const std::string_view matrices =
-      scenario.workload.architecture.latent()
-          ? "--set trainable.lora.matrices=[key_value_down,output] "
-          : "";
+  std::string adapters;
+  if (trainable.lora_rank == 0) {
+    adapters = kAdapterFlag;
+    if (scenario.workload.architecture.latent()) adapters += kLatentAdapterFlag;
+    adapters += ' ';
+  }
   return Note(fmt::format(
       "{}: the {} bits of its weights are not taken from its name; hint: "
       "{}--set trainable.lora.base_bits={}",
       scenario.asked_model,
       bits,
-      trainable.lora_rank > 0
-          ? ""
-          : fmt::format("--set trainable.lora.rank=16 {}", matrices),
+      adapters,
       bits));
 }
 

@@ -29,8 +29,9 @@ std::optional<std::pair<std::string, int64_t>> NumberAtEnd(
   constexpr int64_t kMost = 1'000'000;
   int64_t number = 0;
   const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (error != std::errc() || rest != end || number < 1 || number > kMost)
+  if (error != std::errc() || rest != end || number < 1 || number > kMost) {
     return std::nullopt;
+  }
   return std::pair(std::string(name.substr(0, dash)), number);
 }
 

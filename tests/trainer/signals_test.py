@@ -54,8 +54,19 @@ class Signals(Case):
             **REQUEST, "steps": 100000, "model": {
                 "family": "decoder", "layers": 20000, "hidden": 8, "heads": 1,
                 "vocabulary": 50}}))
-        with subprocess.Popen([TRAINER, "measure", "--plan", plan,
-                               "--threads", "1"], text=True,
+        self.assertEqual(self.terminated("measure", "--plan", plan,
+                                         "--threads", "1"), (130, ""))
+
+    def test_a_signal_ends_the_reading_of_a_pipe_that_nobody_writes_to(self):
+        pipe = self.folder / "lengths"
+        os.mkfifo(pipe)
+        self.assertEqual(self.terminated("train", "--model", "bert-tiny",
+                                         "--lengths", str(pipe)), (130, ""))
+
+    @staticmethod
+    def terminated(*arguments):
+        """Exit code and errors of a run that is ended while it begins."""
+        with subprocess.Popen([TRAINER, *arguments], text=True,
                               stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             # Its handlers are there before the second thread of any kind.
@@ -63,20 +74,7 @@ class Signals(Case):
             time.sleep(1)
             process.send_signal(signal.SIGTERM)
             _, error = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, error), (130, ""))
-
-    def test_a_signal_ends_the_reading_of_a_pipe_that_nobody_writes_to(self):
-        pipe = self.folder / "lengths"
-        os.mkfifo(pipe)
-        with subprocess.Popen([TRAINER, "train", "--model", "bert-tiny",
-                               "--lengths", str(pipe)], text=True,
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as process:
-            wait_for_threads(process, 2)
-            time.sleep(1)
-            process.send_signal(signal.SIGTERM)
-            _, error = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, error), (130, ""))
+        return process.returncode, error
 
     def test_signals_reach_no_thread_that_computes(self):
         """Wherever a signal falls into a step, the run ends whole."""

@@ -255,16 +255,25 @@ std::string RunOf(const CsvFile& csv, const CsvRow& row) {
   return run;
 }
 
-// Runs of which a row tells the time otherwise than by FLOPs.
+// Runs of which a row tells the time otherwise than by FLOPs; none where no row
+// of the table is of FLOPs, which alone ask.
 std::set<std::string> TimedRuns(const CsvFile& csv) {
   const auto& metrics = RulesOfTables().metrics;
-  std::set<std::string> runs;
+  bool asked = false;
+  std::vector<const CsvRow*> timed;
   for (const CsvRow& row : csv.rows()) {
     const auto known = metrics.find(csv.Field(row, "metric"));
     if (known == metrics.end()) continue;
     const Metric metric = known->second.metric;
-    if (IsTime(metric) && !IsOfFlops(metric)) runs.insert(RunOf(csv, row));
+    if (IsOfFlops(metric)) {
+      asked = true;
+    } else if (IsTime(metric)) {
+      timed.push_back(&row);
+    }
   }
+  std::set<std::string> runs;
+  if (!asked) return runs;
+  for (const CsvRow* row : timed) runs.insert(RunOf(csv, *row));
   return runs;
 }
 
@@ -303,7 +312,8 @@ Table ParseTable(std::string_view text, const std::string& name) {
     const CsvRow csv_row = WithNotes(csv, as_published);
     const TableRow row{csv, csv_row, name};
     try {
-      UsedRow read = Read(row, timed.contains(RunOf(csv, as_published)));
+      UsedRow read =
+          Read(row, !timed.empty() && timed.contains(RunOf(csv, as_published)));
       read.line = csv_row.line;
       std::string label = fmt::format("{}:{}", name, csv_row.line);
       if (IsMemory(read.metric)) {
