@@ -81,7 +81,10 @@ struct Kernel {
   int64_t parameter_bytes_written = 0;  // of these, gradients and updates
   GemmExtents gemm;                     // of the two gemm kinds
   bool eight_bits = false;              // operands of a product, in fp8
-  bool in_bf16 = false;    // the same in bf16, of a step in fp32 or tf32
+  bool in_bf16 = false;  // the same in bf16, of a step in fp32 or tf32
+  // Other work of one block may run beside the products of another, where
+  // instructions for products do not make a warp wait (flash attention).
+  bool blocks_overlap = false;
   int64_t work_items = 0;  // independent outputs: elements, or rows reduced
   RowReads row_reads = RowReads::kOnce;
   int64_t launches = 1;  // alike and in a row (a for-loop over tensors)

@@ -201,30 +201,40 @@ enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
   kFlash1,        // the same as first written, in CUDA or Triton
+  kFlash2,        // by instructions for which a warp waits, whatever the stack
+  // By those of its generation: FlashAttention-3 and -4, cuDNN's.
+  kFlash3,
 };
 template <>
 inline constexpr auto kWords<Attention> =
     Words<Attention>("attention",
                      {{Attention::kMaterialised, "materialised"},
                       {Attention::kFlash, "flash"},
-                      {Attention::kFlash1, "flash_1"}});
-// PyTorch's scaled_dot_product_attention has FlashAttention 2 in 16 bits.
+                      {Attention::kFlash1, "flash_1"},
+                      {Attention::kFlash2, "flash_2"},
+                      {Attention::kFlash3, "flash_3"}});
 template <>
 inline constexpr auto kWordAliases<Attention> =
     std::to_array<Word<Attention>>({{Attention::kMaterialised, "materialized"},
                                     {Attention::kMaterialised, "eager"},
                                     {Attention::kMaterialised, "naive"},
                                     {Attention::kFlash, "sdpa"},
-                                    {Attention::kFlash, "fa2"},
-                                    {Attention::kFlash, "flash2"},
-                                    {Attention::kFlash, "flash_2"},
                                     {Attention::kFlash, "flash_attn"},
                                     {Attention::kFlash, "flash_attention"},
                                     {Attention::kFlash, "flash-attention"},
-                                    {Attention::kFlash, "flash_attention_2"},
-                                    {Attention::kFlash, "flash-attention-2"},
                                     {Attention::kFlash1, "fa1"},
-                                    {Attention::kFlash1, "flash_attention_1"}});
+                                    {Attention::kFlash1, "flash_attention_1"},
+                                    {Attention::kFlash2, "fa2"},
+                                    {Attention::kFlash2, "flash2"},
+                                    {Attention::kFlash2, "flash_attention_2"},
+                                    {Attention::kFlash2, "flash-attention-2"},
+                                    {Attention::kFlash3, "fa3"},
+                                    {Attention::kFlash3, "flash3"},
+                                    {Attention::kFlash3, "flash_attention_3"},
+                                    {Attention::kFlash3, "fa4"},
+                                    {Attention::kFlash3, "flash_4"},
+                                    {Attention::kFlash3, "flash_attention_4"},
+                                    {Attention::kFlash3, "cudnn"}});
 inline constexpr bool ScoresOnChip(Attention attention) {
   return attention != Attention::kMaterialised;
 }

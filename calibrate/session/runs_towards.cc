@@ -125,7 +125,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
     w.stack.fusion = model::Fusion::kEager;
   }
   const bool host = hardware::KindOf(device).is_host;
-  if (w.stack.attention == model::Attention::kFlash1) {
+  if (model::ScoresOnChip(w.stack.attention)) {
     w.stack.attention = model::Attention::kFlash;
   }
   w.attention_checkpointing = w.operation_checkpointing = false;

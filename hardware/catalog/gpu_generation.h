@@ -22,6 +22,13 @@ struct GpuGeneration {
   // Rate of tensor cores by instructions for which a warp waits (mma.sync), as
   // a share of their peak.
   double synchronous = 1.0;
+  // Of products and softmax the share of the shorter that a kernel by other
+  // instructions does not hide under the longer; 1: there are no others.
+  double exposed_overlap = 1.0;
+  // LibTorch's attention is by these others, too.
+  bool asynchronous_library = false;
+  // FLOPs on the lanes for one special function; absent: as of all GPUs.
+  std::optional<double> special_op = std::nullopt;
   // Voltage of a board over that at its full clock, and power of work other than
   // products over the limit; absent: as of other generations.
   std::optional<double> least_voltage = std::nullopt;

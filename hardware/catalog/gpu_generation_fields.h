@@ -45,6 +45,20 @@ void VisitFields(Archive& archive, G& generation) {
                        .low = 0.1,
                        .high = 1.0},
           generation.synchronous);
+  archive(model::Field{.name = "exposed_overlap",
+                       .about = "Of products and softmax of attention in one "
+                                "kernel the share of the shorter that is not "
+                                "hidden, by instructions that do not wait",
+                       .high = 1.0},
+          generation.exposed_overlap);
+  archive(model::Field{.name = "asynchronous_library",
+                       .about = "LibTorch's attention is by these"},
+          generation.asynchronous_library);
+  archive(model::Field{.name = "special_op",
+                       .about = "FLOPs on the lanes for one special function",
+                       .low = 1.0,
+                       .high = 100.0},
+          generation.special_op);
   const auto of_board = [&](std::string_view name,
                             std::string_view about,
                             auto& value) {

@@ -70,13 +70,14 @@ std::string GroupExperts(const TimedJob&, Scenario& changed) {
   return "--set experts=grouped";
 }
 
+// In one kernel, or in one that is written for the device's generation.
 std::string KeepScoresOnChip(const TimedJob&, Scenario& changed) {
   model::Attention& attention = changed.workload.stack.attention;
-  if (std::exchange(attention, model::Attention::kFlash) ==
-      model::Attention::kFlash) {
-    return "";
-  }
-  return "--set attention=flash";
+  if (attention == model::Attention::kFlash3) return "";
+  attention = attention == model::Attention::kMaterialised
+                  ? model::Attention::kFlash
+                  : model::Attention::kFlash3;
+  return fmt::format("--set attention={}", model::ToText(attention));
 }
 
 // The next narrower one that the device has units for.

@@ -63,7 +63,8 @@ TEST_CASE("words of other programs are taken as what they mean, or hinted at") {
 
 TEST_CASE("what newcomers write is read") {
   CHECK(FromText<Attention>("sdpa") == Attention::kFlash);
-  CHECK(FromText<Attention>("flash_attention_2") == Attention::kFlash);
+  CHECK(FromText<Attention>("flash_attention_2") == Attention::kFlash2);
+  CHECK(FromText<Attention>("flash_attention_3") == Attention::kFlash3);
   CHECK(FromText<Attention>("eager") == Attention::kMaterialised);
   CHECK(FromText<OptimizerKind>("adam") == OptimizerKind::kAdamW);
   CHECK(FromText<OptimizerKind>("AdamW") == OptimizerKind::kAdamW);

@@ -117,8 +117,10 @@ void CheckMeasurable(const model::Workload& workload) {
           "attention_checkpointing: this trainer computes whole blocks again");
   require(!workload.operation_checkpointing,
           "operation_checkpointing: this trainer computes whole blocks again");
-  require(workload.stack.attention != model::Attention::kFlash1,
-          "attention: this trainer has materialised and flash, got flash_1");
+  const model::Attention attention = workload.stack.attention;
+  require(attention == model::Attention::kMaterialised ||
+              attention == model::Attention::kFlash,
+          "attention: this trainer has materialised and flash, got another");
   require(workload.stack.loss == model::LossKernels::kOfStack,
           "loss: this trainer has the stack's own, got another");
   const model::ExpertKernels experts = workload.stack.experts;

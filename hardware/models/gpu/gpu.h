@@ -69,6 +69,8 @@ struct GpuRates {
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
   double attention = 1.0;  // share of the engine's rate that attention takes
+  // Of its products and other work the share of the shorter that is not hidden.
+  double exposed_overlap = 1.0;
   // The most that an engine reaches by the alignment of rows; nothing where all
   // are as fast: off tensor cores, and where the stack pads.
   std::optional<std::array<double, kRowAlignments>> most;
@@ -111,6 +113,24 @@ inline GpuRates RatesOf(const Device& device,
   return rates;
 }
 
+// Whether a warp waits for each product of attention in one kernel, as in
+// FlashAttention-1 and -2.
+inline bool AttentionWaits(const GpuGeneration& generation,
+                           const model::Workload& workload) {
+  switch (workload.stack.attention) {
+    case model::Attention::kFlash1:
+    case model::Attention::kFlash2:
+      return true;
+    case model::Attention::kFlash:
+      return model::RulesOf(workload).synchronous_attention &&
+             !generation.asynchronous_library;
+    case model::Attention::kFlash3:
+    case model::Attention::kMaterialised:
+      break;
+  }
+  return false;
+}
+
 // The rates of a workload's kernels: products of 8 bits have their own, those of
 // an update in bf16 beside a wider step, and attention in one kernel in tf32:
 // LibTorch's flash attention takes 16 bits alone, and what takes its place in
@@ -132,8 +152,12 @@ class GpuKernelRates {
                               model::RulesOf(workload).pads_products)
                     : others_) {
     const bool of_libtorch = model::RulesOf(workload).synchronous_attention;
-    if (device.generation && of_libtorch) {
-      others_.attention = device.generation->synchronous;
+    if (device.generation) {
+      if (AttentionWaits(*device.generation, workload)) {
+        others_.attention = device.generation->synchronous;
+      } else {
+        others_.exposed_overlap = device.generation->exposed_overlap;
+      }
     }
     if (workload.stack.attention == model::Attention::kFlash1) {
       others_.attention *= FactsOfGpus().flash_1_share;
@@ -206,12 +230,19 @@ model::BytesPerSecond<T> GpuBandwidth(const Device& device,
   return device.memory_bandwidth * (p[kGpuBandwidthEfficiency] * bound);
 }
 
+// FLOPs on the lanes for one special function.
+inline double SpecialOpOf(const Device& device) {
+  const double usual = FactsOfGpus().flops_per_special_op;
+  return device.generation ? device.generation->special_op.value_or(usual)
+                           : usual;
+}
+
 template <class T>
 GpuTerms<T>::GpuTerms(const Device& device, std::span<const T> p)
     : vector(device.VectorPeak() * p[kGpuVectorEfficiency]),
       on_chip(device.VectorPeak() * T(1.0)),
       cache(device.memory_bandwidth.base() * p[kGpuCacheBandwidthRatio]),
-      special_op(FactsOfGpus().flops_per_special_op),
+      special_op(SpecialOpOf(device)),
       random_draw(FactsOfGpus().flops_per_random_draw),
       bytes_of_warps(FactsOfGpus().bytes_per_thread * kGpuThreadsPerWarp *
                      device.cores),
@@ -231,6 +262,17 @@ model::Seconds<T> GpuVectorTime(const model::Kernel& kernel,
       terms.special_op * static_cast<double>(kernel.special_ops) +
       terms.random_draw * static_cast<double>(kernel.random_draws);
   return model::Flop(flops) / (on_chip ? terms.on_chip : terms.vector);
+}
+
+// Two kinds of work of one kernel, of which the shorter is hidden under the
+// longer but for a share.
+//
+//   t = max(a, b) + exposed min(a, b)
+template <class T>
+model::Seconds<T> OverlappedTime(model::Seconds<T> a,
+                                 model::Seconds<T> b,
+                                 double exposed) {
+  return a < b ? b + a * exposed : a + b * exposed;
 }
 
 // The products of one precision in a step: what many have in common is found
@@ -382,7 +424,11 @@ model::ExposedTime<T> GpuKernelTime(const Device& device,
   if (kernel.vector_flops > 0 || kernel.special_ops > 0 ||
       kernel.random_draws > 0) {
     // Scores in registers take the lanes at their full rate.
-    compute += GpuVectorTime<T>(kernel, terms, FusedOnChip(rates, kernel));
+    const bool on_chip = FusedOnChip(rates, kernel);
+    const double exposed =
+        on_chip && kernel.blocks_overlap ? rates.exposed_overlap : 1.0;
+    compute = OverlappedTime<T>(
+        compute, GpuVectorTime<T>(kernel, terms, on_chip), exposed);
   }
   const model::Seconds<T> memory = GpuMemoryTime<T>(device, kernel, terms, p);
   const model::Seconds<T> fixed(p[kGpuKernelOverhead]);

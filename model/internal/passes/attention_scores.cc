@@ -19,6 +19,7 @@ void FlashAttentionForward(Pass& pass, const AttentionShape& shape) {
       (kSoftmaxForwardFlops + 1 + pass.DropoutFlops()) * shape.seen_scores();
   kernel.special_ops = shape.seen_scores() * (a.attention_soft_cap ? 2 : 1);
   kernel.random_draws = pass.DropoutDraws() * shape.seen_scores();
+  kernel.blocks_overlap = true;
   kernel.bytes_read =
       (shape.query_elements() + shape.key_value_elements()) * pass.element;
   kernel.bytes_written = shape.context_elements() * pass.element;

@@ -257,6 +257,41 @@ TEST_CASE("attention by instructions of an older generation is slower") {
   CHECK(GpuKernelRates(h100, w).Of({}).attention == 1.0);
 }
 
+// Of 3 s and 2 s the shorter is hidden but for 0.28 of it: 3.56 s, whichever is
+// which; none of it by instructions that wait.
+TEST_CASE("softmax runs under the products of another block, by hand") {
+  const model::Seconds<> long_one(3.0);
+  const model::Seconds<> short_one(2.0);
+  CHECK(OverlappedTime(long_one, short_one, 0.28).base() == Near(3.56));
+  CHECK(OverlappedTime(short_one, long_one, 0.28).base() == Near(3.56));
+  CHECK(OverlappedTime(long_one, short_one, 1.0).base() == Near(5.0));
+}
+
+// Forward over heads of 128: FlashAttention-3 on H100 at 661 TFLOP/s (Shah et al.
+// 2024, section 4.2) and 621 (meta-pytorch/tritonbench), FlashAttention-2 on B200
+// at 352 (meta-pytorch/tritonbench#171), FlashAttention-4 there at 1418 with a
+// causal mask and, backward, at 1118 to 1209 (Dao-AILab/flash-attention#2280).
+TEST_CASE("attention by the instructions of its generation") {
+  const auto rates = [](const char* device, model::Attention attention) {
+    model::Workload w = LlamaWithFlash(1, 16384);
+    w.stack.attention = attention;
+    return AttentionTflopPerSecond(
+        hardware::DeviceCatalog::Shipped().Find(device), w);
+  };
+  using enum model::Attention;
+  CHECK(rates("h100_sxm", kFlash3).at(0) == Approx(640).epsilon(0.1));
+  CHECK(rates("h100_sxm", kFlash2) == rates("h100_sxm", kFlash));
+  CHECK(rates("b200_sxm", kFlash2).at(0) == Approx(352).epsilon(0.15));
+  // LibTorch's is cuDNN's there.
+  CHECK(rates("b200_sxm", kFlash) == rates("b200_sxm", kFlash3));
+  CHECK(rates("b200_sxm", kFlash3).at(0) == Approx(1418).epsilon(0.1));
+  CHECK(rates("b200_sxm", kFlash3).at(1) == Approx(1165).epsilon(0.1));
+  CHECK(rates("b300_sxm", kFlash3).at(0) >
+        1.05 * rates("b200_sxm", kFlash3).at(0));
+  // Where there are no other instructions all are one.
+  CHECK(rates("a100_sxm4_80gb", kFlash3) == rates("a100_sxm4_80gb", kFlash));
+}
+
 // In tf32 it is as fast as in fp32: both multiply on the lanes.
 TEST_CASE("LibTorch's attention in one kernel has no tf32") {
   const Device& h100 = hardware::DeviceCatalog::Shipped().Find("h100_sxm");
