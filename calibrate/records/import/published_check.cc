@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +19,6 @@ namespace {
 
 using hardware::Reader;
 using model::InputError;
-using Formula = PublishedFormula;
 
 template <class T>
 const T& StatedFact(const std::optional<T>& value, std::string_view what) {
@@ -106,8 +108,8 @@ constexpr std::array kDeviceFacts =
          }},
     });
 
-Formula NumberOf(double number) {
-  Formula formula;
+PublishedFormula NumberOf(double number) {
+  PublishedFormula formula;
   formula.number = number;
   return formula;
 }
@@ -116,12 +118,44 @@ std::string KnownQuantity(const std::string& name) {
   return std::string(FindQuantity(name).name);
 }
 
+// How many formulas it is made of, itself among them.
+size_t SizeOf(const PublishedFormula& formula) {
+  size_t size = 1;
+  for (const PublishedFormula& one : formula.operands) size += SizeOf(one);
+  return size;
+}
+
 // One formula a map: its operation is the key, whose value are its operands.
 class FormulaReader {
  public:
   explicit FormulaReader(const PublishedChecks& before) : before_(before) {}
 
-  Formula Read(const Reader& map) const {
+  PublishedFormula Read(const Reader& map) {
+    const Operation& operation = OperationOf(map);
+    PublishedFormula formula;
+    formula.kind = operation.kind;
+    (this->*operation.read)(map, operation.name, formula);
+    // Checks that are computed from each other may grow without a bound.
+    constexpr size_t kLargest = 1000;
+    if (++size_ > kLargest) {
+      map.Fail(fmt::format("expected up to {} operations in a check, got more",
+                           kLargest));
+    }
+    return formula;
+  }
+
+ private:
+  using Kind = PublishedFormula::Kind;
+  struct Operation {
+    std::string_view name;
+    Kind kind;
+    void (FormulaReader::*read)(const Reader& map,
+                                std::string_view name,
+                                PublishedFormula& formula);
+  };
+  static const std::array<Operation, 11> kOperations;
+
+  static const Operation& OperationOf(const Reader& map) {
     const Operation* found = nullptr;
     std::vector<std::string_view> known;
     for (const Operation& operation : kOperations) {
@@ -139,84 +173,81 @@ class FormulaReader {
                            fmt::join(known, ", "),
                            map.Keys().empty() ? "none" : map.Keys().front()));
     }
-    return (this->*found->read)(map);
+    return *found;
   }
 
- private:
-  struct Operation {
-    std::string_view name;
-    Formula (FormulaReader::*read)(const Reader& map) const;
-  };
-  static const std::array<Operation, 11> kOperations;
-
-  Formula Number(const Reader& map) const {
-    return NumberOf(map.Number("number", -Reader::kNoBound, Reader::kNoBound));
+  void Number(const Reader& map,
+              std::string_view name,
+              PublishedFormula& formula) {
+    formula.number = map.Number(name, -Reader::kNoBound, Reader::kNoBound);
   }
 
-  Formula Printed(const Reader& map) const {
-    Formula formula;
-    formula.kind = Formula::Kind::kPrinted;
-    formula.quantity = map.Parsed("printed", KnownQuantity);
+  void Printed(const Reader& map,
+               std::string_view name,
+               PublishedFormula& formula) {
+    formula.quantity = map.Parsed(name, KnownQuantity);
     formula.part = map.OptionalText("part");
     if (map.Has("of")) {
       formula.of_part = map.Choice<bool>("of", {{"part", true}});
     }
-    return formula;
   }
 
-  Formula OfRun(const Reader& map) const {
-    Formula formula;
-    formula.kind = Formula::Kind::kFact;
-    formula.fact = map.Choice<PublishedFact*>("run", std::span(kRunFacts));
-    return formula;
+  void OfRun(const Reader& map,
+             std::string_view name,
+             PublishedFormula& formula) {
+    formula.fact = map.Choice<PublishedFact*>(name, std::span(kRunFacts));
   }
 
-  Formula OfDevice(const Reader& map) const {
-    Formula formula;
-    formula.kind = Formula::Kind::kFact;
-    formula.fact =
-        map.Choice<PublishedFact*>("device", std::span(kDeviceFacts));
-    return formula;
+  void OfDevice(const Reader& map,
+                std::string_view name,
+                PublishedFormula& formula) {
+    formula.fact = map.Choice<PublishedFact*>(name, std::span(kDeviceFacts));
   }
 
   // A check that stands before it, so that none goes round in a circle.
-  Formula Computed(const Reader& map) const {
-    const std::string quantity = map.Text("computed");
+  void Computed(const Reader& map,
+                std::string_view name,
+                PublishedFormula& formula) {
+    const std::string quantity = map.Text(name);
     const auto found = before_.find(quantity);
     if (found == before_.end()) {
-      map.Fail("computed",
+      map.Fail(name,
                fmt::format("expected a quantity whose check stands before "
                            "this one, got \"{}\"",
                            quantity));
     }
-    return *found->second;
+    formula = *found->second;
+    size_ += SizeOf(formula) - 1;
   }
 
-  Formula Product(const Reader& map) const {
-    return OfMany(map, "product", Formula::Kind::kProduct);
-  }
-  Formula Sum(const Reader& map) const {
-    return OfMany(map, "sum", Formula::Kind::kSum);
-  }
-  Formula Quotient(const Reader& map) const {
-    return OfTwo(map, "quotient", Formula::Kind::kQuotient);
-  }
-  Formula Difference(const Reader& map) const {
-    return OfTwo(map, "difference", Formula::Kind::kDifference);
-  }
-
-  Formula OverLargest(const Reader& map) const {
-    Formula formula;
-    formula.kind = Formula::Kind::kOverLargest;
-    formula.operands = {Read(map.Map("over_largest"))};
-    return formula;
+  void Operands(const Reader& map,
+                std::string_view name,
+                PublishedFormula& formula) {
+    for (const Reader& operand : map.Maps(name)) {
+      formula.operands.push_back(Read(operand));
+    }
+    const size_t count = formula.operands.size();
+    const bool two =
+        formula.kind == Kind::kQuotient || formula.kind == Kind::kDifference;
+    if (count < 2 || (two && count > 2)) {
+      map.Fail(
+          name,
+          fmt::format(
+              "expected two operands{}, got {}", two ? "" : " or more", count));
+    }
   }
 
-  Formula BackwardOverlap(const Reader& map) const {
-    const Reader overlap = map.Map("backward_overlap");
+  void OverLargest(const Reader& map,
+                   std::string_view name,
+                   PublishedFormula& formula) {
+    formula.operands = {Read(map.Map(name))};
+  }
+
+  void BackwardOverlap(const Reader& map,
+                       std::string_view name,
+                       PublishedFormula& formula) {
+    const Reader overlap = map.Map(name);
     const std::optional<Reader> gap = overlap.OptionalMap("gap");
-    Formula formula;
-    formula.kind = Formula::Kind::kBackwardOverlap;
     formula.operands = {gap ? Read(*gap) : NumberOf(0)};
     for (const Reader& piece : overlap.Maps("pieces")) {
       const std::optional<Reader> times = piece.OptionalMap("times");
@@ -224,61 +255,28 @@ class FormulaReader {
       formula.operands.push_back(Read(piece.Map("communication")));
       formula.operands.push_back(times ? Read(*times) : NumberOf(1));
     }
-    return formula;
-  }
-
-  Formula OfMany(const Reader& map,
-                 std::string_view name,
-                 Formula::Kind kind) const {
-    Formula formula;
-    formula.kind = kind;
-    for (const Reader& operand : map.Maps(name)) {
-      formula.operands.push_back(Read(operand));
-    }
-    if (formula.operands.size() < 2) {
-      map.Fail(name,
-               fmt::format("expected two operands or more, got {}",
-                           formula.operands.size()));
-    }
-    return formula;
-  }
-
-  Formula OfTwo(const Reader& map,
-                std::string_view name,
-                Formula::Kind kind) const {
-    Formula formula = OfMany(map, name, kind);
-    if (formula.operands.size() > 2) {
-      map.Fail(name,
-               fmt::format("expected two operands, got {}",
-                           formula.operands.size()));
-    }
-    return formula;
   }
 
   const PublishedChecks& before_;
+  size_t size_ = 0;  // of all that was read
 };
 
 constexpr std::array<FormulaReader::Operation, 11> FormulaReader::kOperations =
     {{
-        {"number", &FormulaReader::Number},
-        {"printed", &FormulaReader::Printed},
-        {"run", &FormulaReader::OfRun},
-        {"device", &FormulaReader::OfDevice},
-        {"computed", &FormulaReader::Computed},
-        {"product", &FormulaReader::Product},
-        {"quotient", &FormulaReader::Quotient},
-        {"sum", &FormulaReader::Sum},
-        {"difference", &FormulaReader::Difference},
-        {"over_largest", &FormulaReader::OverLargest},
-        {"backward_overlap", &FormulaReader::BackwardOverlap},
+        {"number", Kind::kNumber, &FormulaReader::Number},
+        {"printed", Kind::kPrinted, &FormulaReader::Printed},
+        {"run", Kind::kFact, &FormulaReader::OfRun},
+        {"device", Kind::kFact, &FormulaReader::OfDevice},
+        {"computed", Kind::kNumber, &FormulaReader::Computed},
+        {"product", Kind::kProduct, &FormulaReader::Operands},
+        {"quotient", Kind::kQuotient, &FormulaReader::Operands},
+        {"sum", Kind::kSum, &FormulaReader::Operands},
+        {"difference", Kind::kDifference, &FormulaReader::Operands},
+        {"over_largest", Kind::kOverLargest, &FormulaReader::OverLargest},
+        {"backward_overlap",
+         Kind::kBackwardOverlap,
+         &FormulaReader::BackwardOverlap},
     }};
-
-// How many formulas it is made of, itself among them.
-size_t SizeOf(const Formula& formula) {
-  size_t size = 1;
-  for (const Formula& operand : formula.operands) size += SizeOf(operand);
-  return size;
-}
 
 }  // namespace
 
@@ -289,16 +287,8 @@ void ReadChecks(const Reader& map, PublishedChecks& checks) {
     } catch (const InputError& error) {
       map.Fail(quantity, error.what());
     }
-    auto formula = std::make_shared<const Formula>(
+    auto formula = std::make_shared<const PublishedFormula>(
         FormulaReader(checks).Read(map.Map(quantity)));
-    // Checks that are computed from each other may grow without a bound.
-    constexpr size_t kLargest = 1000;
-    if (SizeOf(*formula) > kLargest) {
-      map.Fail(quantity,
-               fmt::format("expected up to {} operations, got {}",
-                           kLargest,
-                           SizeOf(*formula)));
-    }
     if (!checks.try_emplace(quantity, std::move(formula)).second) {
       map.Fail(quantity, "expected a new check, got one of another file");
     }
