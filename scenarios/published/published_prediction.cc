@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
+#include "scenarios/published/figure_checks.h"
 #include "scenarios/published/published_job.h"
 
 namespace trainfare::scenarios {
@@ -126,16 +127,19 @@ class PublishedPredictor {
     if (row.use == PublishedUse::kShow && line.why_not.empty()) {
       throw InputError("kept as data");
     }
-    if (line.of_figures != nullptr &&
-        (line.of_job == nullptr ||
-         published_.Find(fmt::format("{}/{}", row.run, line.repeats)) !=
-             nullptr)) {
-      prediction.answer = line.of_figures(published_, row);
+    // What follows from printed figures by arithmetic is no second prediction.
+    if (row.check != nullptr &&
+        (line.of_job == nullptr || FiguresArePrinted(published_, row))) {
+      prediction.answer = CheckFigure(published_, row);
       prediction.checks_data = true;
       prediction.how = "printed figures";
       return;
     }
-    if (line.of_job == nullptr) throw InputError(std::string(line.why_not));
+    if (line.of_job == nullptr) {
+      throw InputError(line.why_not.empty()
+                           ? "arithmetic of which its document states no check"
+                           : std::string(line.why_not));
+    }
     const PublishedRun& run = published_.RunOf(row);
     const Answered& answered = EstimateOf(run, run);
     prediction.how = answered.ground->words;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a printed quantity is of an estimate, or of other printed figures: one
-// table, the only place that knows.
+// What a printed quantity is of an estimate: one table, the only place that
+// knows. What it is of other printed figures its document says (`checks`).
 
 #include <functional>
 #include <optional>
@@ -24,9 +24,7 @@ struct AskedJob {
   std::function<const JobEstimate&(const std::string& run)> other;
 };
 
-// How a quantity is answered: by the job or by figures, or not at all. Where
-// both could, `repeats` is the printed quantity of the same run from which
-// this one follows by arithmetic alone; then it is no second prediction.
+// How a job answers a quantity, or why it does not.
 struct QuantityAnswer {
   std::string_view name;  // calibrate/records/import/published_quantity.h
   // The answer by an estimate that fits; times of one that does not are
@@ -34,16 +32,12 @@ struct QuantityAnswer {
   PublishedAnswer (*of_job)(const AskedJob& asked) = nullptr;
   // Whether the estimate says it of a job that does not fit, too.
   bool though_it_does_not_fit = false;
-  // Arithmetic on printed figures: a check of the data, no prediction.
-  PublishedAnswer (*of_figures)(const calibrate::Published& published,
-                                const calibrate::PublishedRow& row) = nullptr;
-  std::string_view repeats = {};
   std::string_view why_not = {};
   // By which arithmetic it follows from figures of `predict`; empty: it is one.
   std::string_view derived = {};
 };
 
-// The answer of a quantity; every one that a row can have is known.
+// The answer of a quantity; neither way where it is arithmetic alone.
 const QuantityAnswer& AnswerOf(std::string_view quantity);
 
 // As a person reads a figure in base units.

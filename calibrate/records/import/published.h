@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,6 +87,8 @@ struct PublishedRun {
   std::map<std::string, std::string> assumed;
 };
 
+struct PublishedFormula;  // calibrate/records/import/published_check.h
+
 struct PublishedRow {
   std::string id;  // run/quantity or run/quantity/part
   std::string position;
@@ -99,6 +102,8 @@ struct PublishedRow {
   std::vector<int64_t> corrections;
   std::vector<std::string> records;  // of the source: "file/record"
   std::vector<std::string> refs;     // tables and sections, one a record
+  // How its document comes by figures of this quantity; nullptr: it states none.
+  std::shared_ptr<const PublishedFormula> check;
 };
 
 struct PublishedCorrection {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/records/import/published_check.h"
 #include "calibrate/records/import/published_quantity.h"
 #include "calibrate/records/import/published_run.h"
 #include "hardware/files/data_directory.h"
@@ -201,6 +202,7 @@ void ReadRuns(const OpenFile& file,
 }
 
 void ReadRows(const OpenFile& file,
+              const PublishedChecks& checks,
               std::map<std::string, std::string>& seen,
               Published& published) {
   for (const Reader& map : file.root.OptionalMaps("rows")) {
@@ -229,6 +231,8 @@ void ReadRows(const OpenFile& file,
       map.Fail(fmt::format(
           "{} stands at {}; tell them apart by part", row.id, known->second));
     }
+    const auto check = checks.find(row.quantity);
+    if (check != checks.end()) row.check = check->second;
     published.rows.push_back(std::move(row));
   }
   for (const Reader& map : file.root.OptionalMaps("not_carried")) {
@@ -267,9 +271,14 @@ Published LoadPublished(const std::string& directory) {
   }
   Published published;
   std::map<std::string, Reader> workloads;
+  std::map<std::string, PublishedChecks> checks;  // by document
   for (OpenFile& file : files) {
     ReadGroups(file, published);
     ReadCorrections(file, published);
+    PublishedChecks& of_document = checks[file.document];
+    if (const auto map = file.root.OptionalMap("checks")) {
+      ReadChecks(*map, of_document);
+    }
     const std::optional<Reader> maps = file.root.OptionalMap("workloads");
     if (!maps) continue;
     for (const std::string& name : maps->Keys()) {
@@ -281,7 +290,9 @@ Published LoadPublished(const std::string& directory) {
   for (const OpenFile& file : files) ReadRuns(file, workloads, published);
   RequireNamedRuns(published);
   std::map<std::string, std::string> seen;
-  for (const OpenFile& file : files) ReadRows(file, seen, published);
+  for (const OpenFile& file : files) {
+    ReadRows(file, checks.at(file.document), seen, published);
+  }
   for (const OpenFile& file : files) file.root.Finish();
   return published;
 }

@@ -265,18 +265,6 @@ TEST_CASE("every row is answered, or says why not") {
   }
 }
 
-TEST_CASE("every quantity of the data has a line in the table") {
-  for (const PublishedRow& row : AllPublished().rows) {
-    const QuantityAnswer& line = AnswerOf(row.quantity);
-    CAPTURE(row.quantity);
-    CHECK(line.name == row.quantity);
-    const int ways = (line.of_job != nullptr ? 1 : 0) +
-                     (line.of_figures != nullptr ? 1 : 0) +
-                     (line.why_not.empty() ? 0 : 1);
-    CHECK(ways == (line.repeats.empty() ? 1 : 2));
-  }
-}
-
 TEST_CASE("records of a device are what a fit is made of") {
   const calibrate::ObservationFiles records =
       calibrate::RecordsOf(AllPublished());

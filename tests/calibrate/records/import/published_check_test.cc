@@ -1,0 +1,119 @@
+#include "calibrate/records/import/published_check.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "calibrate/records/import/published_reader.h"
+#include "model/error.h"
+#include "tests/hardware/temporary_folder.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+// A document whose checks are those lines, each indented by two.
+std::string WithChecks(const std::string& checks) {
+  return "schema: trainfare.published/1\n"
+         "title: t\n"
+         "document: d\n"
+         "checks:\n" +
+         checks;
+}
+
+// The whole message that loading it fails with.
+std::string CheckRefusal(const std::string& checks) {
+  const hardware::TemporaryFolder folder;
+  folder.Write("f.yaml", WithChecks(checks));
+  return hardware::MessageOf<model::InputError>(
+      folder, [&folder] { LoadPublished(folder.path()); });
+}
+
+}  // namespace
+
+TEST_CASE("a check that cannot be read is refused where it stands") {
+  CHECK(
+      CheckRefusal("  cost: { product: [{ run: epochs }, { number: 2 }] }\n") ==
+      "no error");
+  CHECK(CheckRefusal("  coast: { run: price }\n")
+            .starts_with("f.yaml:5:10: checks.coast: unknown quantity "
+                         "\"coast\"; known: accuracy, "));
+  CHECK(CheckRefusal("  cost: { printed: run_tim }\n")
+            .starts_with("f.yaml:5:20: checks.cost.printed: unknown quantity "
+                         "\"run_tim\"; known: "));
+  CHECK(CheckRefusal("  cost: { run: prize }\n") ==
+        "f.yaml:5:16: checks.cost.run: expected one of price, device_count, "
+        "batch, sequence_length, epochs, steps, layers, overlap_gap, got "
+        "\"prize\"; did you mean \"price\"?");
+  CHECK(CheckRefusal(
+            "  cost: { product: [{ number: 1 }, { device: peak.bf17 }] }\n")
+            .starts_with("f.yaml:5:46: checks.cost.product[1].device: expected "
+                         "one of memory.capacity, memory.bandwidth, "));
+  CHECK(CheckRefusal("  cost: { prodct: [] }\n") ==
+        "f.yaml:5:9: checks.cost: expected one of number, printed, run, "
+        "device, computed, product, quotient, sum, difference, over_largest, "
+        "backward_overlap, got prodct");
+  CHECK(CheckRefusal("  cost: {}\n").ends_with("backward_overlap, got none"));
+  CHECK(CheckRefusal("  cost: { run: price, number: 1 }\n") ==
+        "f.yaml:5:16: checks.cost.run: expected one operation, got number "
+        "beside it");
+  CHECK(CheckRefusal("  cost: { run: price, prat: head }\n")
+            .starts_with("f.yaml:5:23: checks.cost: unknown key \"prat\""));
+  CHECK(CheckRefusal("  cost: { product: [{ run: price }] }\n") ==
+        "f.yaml:5:20: checks.cost.product: expected two operands or more, "
+        "got 1");
+  CHECK(CheckRefusal(
+            "  cost:\n"
+            "    quotient: [{ number: 1 }, { number: 2 }, { number: 3 }]\n")
+            .ends_with("checks.cost.quotient: expected two operands, got 3"));
+  CHECK(CheckRefusal("  score: { printed: cost, of: parts }\n")
+            .starts_with("f.yaml:5:31: checks.score.of: expected one of part, "
+                         "got \"parts\""));
+}
+
+TEST_CASE("a check is computed from those that stand before it alone") {
+  CHECK(CheckRefusal("  cost: { computed: cost }\n") ==
+        "f.yaml:5:21: checks.cost.computed: expected a quantity whose check "
+        "stands before this one, got \"cost\"");
+  // Each of three is ten times the one before.
+  const auto ten = [](const std::string& operand) {
+    std::string list = "{ product: [";
+    for (int i = 0; i < 10; ++i) list += (i == 0 ? "" : ", ") + operand;
+    return list + "] }\n";
+  };
+  const std::string two = "  score: " + ten("{ number: 1 }") +
+                          "  cost: " + ten("{ computed: score }");
+  CHECK(CheckRefusal(two) == "no error");
+  CHECK(CheckRefusal(two + "  energy: " + ten("{ computed: cost }"))
+            .ends_with("expected up to 1000 operations in a check, got more"));
+}
+
+TEST_CASE("the checks of a document are those of all its files, each once") {
+  const hardware::TemporaryFolder folder;
+  const auto message = [&folder] {
+    return hardware::MessageOf<model::InputError>(
+        folder, [&folder] { LoadPublished(folder.path()); });
+  };
+  folder.Write("f.yaml", WithChecks("  cost: { run: price }\n"));
+  folder.Write(
+      "g.yaml",
+      "schema: trainfare.published/1\n"
+      "title: t\n"
+      "document: d\n"
+      "sources: { t: { records: r, ref: table 1 } }\n"
+      "groups: [{ name: cost, title: c, chosen_on_these_rows: no }]\n"
+      "runs: { a: { device: t4 } }\n"
+      "rows:\n"
+      "  - { run: a, group: cost, quantity: cost, value: 1 USD, use: check, "
+      "from: [t/x] }\n"
+      "  - { run: a, group: cost, quantity: score, value: 1, use: check, "
+      "from: [t/x] }\n");
+  const Published published = LoadPublished(folder.path());
+  CHECK(published.Find("a/cost")->check != nullptr);
+  CHECK(published.Find("a/score")->check == nullptr);
+  folder.Write("h.yaml", WithChecks("  cost: { run: epochs }\n"));
+  CHECK(message() ==
+        "h.yaml:5:9: checks.cost: expected a new check, got one of another "
+        "file");
+}
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,181 @@
+// Formulas of a document, worked by hand.
+
+#include "scenarios/published/figure_checks.h"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "calibrate/records/import/published_check.h"
+#include "calibrate/records/import/published_reader.h"
+#include "model/error.h"
+#include "scenarios/published/quantities.h"
+#include "tests/hardware/temporary_folder.h"
+#include "tests/scenarios/published/shipped.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using calibrate::Published;
+using calibrate::PublishedRow;
+
+constexpr const char* kRest =
+    "schema: trainfare.published/1\n"
+    "title: t\n"
+    "document: d\n"
+    "sources: { t: { records: r, ref: table 1 } }\n"
+    "groups: [{ name: g, title: g, chosen_on_these_rows: no }]\n"
+    "runs:\n"
+    "  a: { device: t4, device_count: 2, price: 3600 USD/h, epochs: 3, "
+    "batch: 8, model: bert-base-cased, layers: 2, overlap_gap: 1 s }\n"
+    "  b: { batch: 4 }\n"
+    "rows:\n"
+    // Of 0.5 s and of 0.05 s at most.
+    "  - { run: a, group: g, quantity: run_time, value: 20 s, use: check, "
+    "from: [t/x] }\n"
+    "  - { run: b, group: g, quantity: run_time, value: 40 s, use: check, "
+    "from: [t/x] }\n"
+    "  - { run: b, group: g, quantity: weight.time, value: 0.5, use: check, "
+    "from: [t/x] }\n"
+    "  - { run: a, group: g, quantity: layer_time, part: head, value: 5 s, "
+    "use: check, from: [t/x] }\n"
+    "  - { run: a, group: g, quantity: allreduce_time, part: head, value: 9 "
+    "s, use: check, from: [t/x] }\n"
+    "  - { run: a, group: g, quantity: score, part: b, value: 1, use: check, "
+    "from: [t/x] }\n"
+    "  - { run: b, group: g, quantity: score, value: 1, use: check, "
+    "from: [t/x] }\n"
+    "checks:\n";
+
+Published Document(const std::string& check) {
+  const hardware::TemporaryFolder folder;
+  folder.Write("f.yaml", kRest + check);
+  return calibrate::LoadPublished(folder.path());
+}
+
+// What the check of a's score gives.
+PublishedAnswer Checked(const std::string& formula) {
+  const Published published = Document("  score: " + formula + "\n");
+  return CheckFigure(published, *published.Find("a/score/b"));
+}
+
+// Why that of b's gives nothing.
+std::string WhyNot(const std::string& formula) {
+  const Published published = Document("  score: " + formula + "\n");
+  try {
+    CheckFigure(published, *published.Find("b/score"));
+  } catch (const model::InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a formula is worked out of printed figures and facts of the run") {
+  // 3600 USD/h of each of two devices are 2 USD/s.
+  const PublishedAnswer cost =
+      Checked("{ product: [{ printed: run_time }, { run: price }] }");
+  CHECK(*cost.value == doctest::Approx(40).epsilon(1e-12).scale(0));
+  CHECK_FALSE(cost.low.has_value());
+  CHECK(*Checked("{ difference: [{ quotient: [{ sum: [{ run: epochs }, { run: "
+                 "batch }, { number: 11 }] }, { run: device_count }] }, "
+                 "{ printed: weight.time, of: part }] }")
+             .value == 10.5);
+  CHECK(*Checked("{ device: memory.bandwidth }").value == 320e9);
+  CHECK(*Checked("{ device: peak.fp16_dense }").value == 65e12);
+}
+
+TEST_CASE("a share of the largest is as sure as the digits of both") {
+  const PublishedAnswer share =
+      Checked("{ over_largest: { printed: run_time } }");
+  CHECK(*share.value == 0.5);
+  // 20 s and 40 s are known to half a second: 2.5 % and 1.25 %.
+  CHECK(*share.low == doctest::Approx(0.5 * 0.9625).epsilon(1e-12).scale(0));
+  CHECK(*share.high == doctest::Approx(0.5 * 1.0375).epsilon(1e-12).scale(0));
+  // 40 s and 80 s, each a sum of figures that are so sure.
+  const PublishedAnswer sum = Checked(
+      "{ over_largest: { sum: [{ printed: run_time }, { printed: run_time }] } "
+      "}");
+  CHECK(*sum.low == doctest::Approx(*share.low).epsilon(1e-12).scale(0));
+  // Of the largest itself nothing is open.
+  const Published published =
+      Document("  score: { over_largest: { printed: run_time } }\n");
+  const PublishedAnswer one =
+      CheckFigure(published, *published.Find("b/score"));
+  CHECK(*one.value == 1.0);
+  CHECK_FALSE(one.low.has_value());
+}
+
+TEST_CASE("the pieces of a backward pass are rows, as often as is said") {
+  const std::string pieces =
+      "pieces: [{ computation: { printed: layer_time, part: head }, "
+      "communication: { printed: allreduce_time, part: head }, times: { run: "
+      "layers } }, { computation: { number: 1 }, communication: { number: 2 } "
+      "}]";
+  // Computed at 5, 11 and 13 s; sent from 5 to 14, to 23 and to 25.
+  CHECK(*Checked("{ backward_overlap: { gap: { run: overlap_gap }, " + pieces +
+                 " } }")
+             .value == 25);
+  // Computed at 5, 10 and 11 s; at 5, 20 and 31 s.
+  CHECK(*Checked("{ backward_overlap: { " + pieces + " } }").value == 25);
+  CHECK(
+      *Checked("{ backward_overlap: { gap: { number: 10 }, " + pieces + " } }")
+           .value == 33);
+}
+
+TEST_CASE("a check says which figure it lacks") {
+  CHECK(WhyNot("{ printed: cost }") == "b/cost is not printed");
+  CHECK(WhyNot("{ printed: layer_time, part: head }") ==
+        "b/layer_time/head is not printed");
+  CHECK(WhyNot("{ printed: cost, of: part }") ==
+        "of which run is not stated: the row has no part");
+  CHECK(WhyNot("{ run: price }") == "the price of the day is not stated");
+  CHECK(WhyNot("{ run: epochs }") == "the epochs are not stated");
+  CHECK(WhyNot("{ run: sequence_length }") == "the length is not stated");
+  CHECK(WhyNot("{ run: steps }") == "the steps are not stated");
+  CHECK(WhyNot("{ run: layers }") == "the model is not stated");
+  CHECK(WhyNot("{ run: overlap_gap }") == "the gap is not stated");
+  CHECK(WhyNot("{ device: memory.capacity }") == "the device is not stated");
+  CHECK(WhyNot("{ quotient: [{ run: batch }, { number: 0 }] }") ==
+        "its check divides by nothing");
+  CHECK(WhyNot("{ backward_overlap: { pieces: [{ computation: { number: 1 }, "
+               "communication: { number: 1 }, times: { number: 1e9 } }] } }") ==
+        "a piece cannot come 1000000000 times");
+  CHECK(WhyNot("{ run: batch }") == "no error");
+  // T4 has no bf16.
+  CHECK_THROWS_WITH_AS(Checked("{ device: peak.bf16_dense }"),
+                       "the device has no bf16",
+                       model::InputError);
+}
+
+TEST_CASE("figures are arithmetic where all that they are of is printed") {
+  const Published published = Document(
+      "  score: { product: [{ printed: run_time }, { over_largest: { "
+      "printed: weight.time } }] }\n");
+  CHECK_FALSE(FiguresArePrinted(published, *published.Find("a/score/b")));
+  CHECK(FiguresArePrinted(published, *published.Find("b/score")));
+}
+
+TEST_CASE("every check of the data has rows, and every figure a way") {
+  const auto& rows = PublishedPredictionsBy(PublishedProtocol::kAsShipped).rows;
+  int64_t checked = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const PublishedRow& row = AllPublished().rows[i];
+    CAPTURE(row.id);
+    const QuantityAnswer& line = AnswerOf(row.quantity);
+    CHECK((line.of_job == nullptr || line.why_not.empty()));
+    const bool counts = row.use == calibrate::PublishedUse::kFit ||
+                        row.use == calibrate::PublishedUse::kCheck;
+    if (!counts) continue;
+    CHECK((line.of_job != nullptr || !line.why_not.empty() ||
+           row.check != nullptr));
+    CHECK(rows[i].checks_data == (row.check != nullptr));
+    if (rows[i].checks_data) ++checked;
+  }
+  CHECK(checked == 144);
+}
+
+}  // namespace trainfare::scenarios
