@@ -215,22 +215,32 @@ int64_t DevicesPerHost(const Observation& observation) {
   return devices / hosts;
 }
 
-bool IsRack(const Device& device,
-            int64_t devices,
-            std::optional<model::BytesPerSecond<>> named) {
-  return !named && device.peer_domain >= devices;
+int64_t RacksOf(const Device& device,
+                int64_t devices,
+                int64_t hosts,
+                std::optional<model::BytesPerSecond<>> named) {
+  if (named || devices / hosts >= device.peer_domain) return hosts;
+  const int64_t racks = model::CeilDivide(devices, device.peer_domain);
+  return hosts % racks == 0 ? racks : hosts;
+}
+
+HostNetwork NetworkOfRacks(HostNetwork of_host, int64_t hosts, int64_t racks) {
+  of_host.wire.bandwidth =
+      of_host.wire.bandwidth * static_cast<double>(hosts / racks);
+  return of_host;
 }
 
 JoinedDevices JoinedBy(const Device& device, const Observation& observation) {
   const int64_t local = DevicesPerHost(observation);
   const int64_t devices = observation.device_count;
-  if (observation.hosts == 1 || IsRack(device, devices, observation.network)) {
-    return JoinedInHost(device, devices);
-  }
-  JoinedDevices joined = JoinedInHost(device, local);
+  const int64_t hosts = observation.hosts;
+  const int64_t racks = RacksOf(device, devices, hosts, observation.network);
+  JoinedDevices joined = JoinedInHost(device, devices / racks);
+  if (racks == 1) return joined;
   joined.devices = devices;
-  joined.hosts = observation.hosts;
-  joined.network = NetworkOf(device, local, nullptr, observation.network);
+  joined.hosts = racks;
+  joined.network = NetworkOfRacks(
+      NetworkOf(device, local, nullptr, observation.network), hosts, racks);
   return joined;
 }
 

@@ -60,11 +60,13 @@ JoinedDevices JoinedInHost(const hardware::Device& device, int64_t devices);
 // into the hosts.
 int64_t DevicesPerHost(const Observation& observation);
 
-// All `devices` are one rack of peer links, with no network between its hosts,
-// unless one was named.
-bool IsRack(const hardware::Device& device,
-            int64_t devices,
-            std::optional<model::BytesPerSecond<>> named);
+// What a network joins: the hosts, or where peer links reach beyond one (racks
+// of NVLink, slices of TPUs) as few alike racks of whole hosts as hold them, one
+// of which has no network. Where a network was named, it joins the hosts.
+int64_t RacksOf(const hardware::Device& device,
+                int64_t devices,
+                int64_t hosts,
+                std::optional<model::BytesPerSecond<>> named);
 
 // The network of hosts with `local` devices each: of `bandwidth` a host, else
 // the one that `instance` names (it may be nullptr), else what hosts have in
@@ -73,6 +75,9 @@ HostNetwork NetworkOf(const hardware::Device& device,
                       int64_t local,
                       const hardware::Instance* instance,
                       std::optional<model::BytesPerSecond<>> bandwidth);
+
+// That of racks, each with the networks of its hosts.
+HostNetwork NetworkOfRacks(HostNetwork of_host, int64_t hosts, int64_t racks);
 
 // Those of a row of measurements. Throws InputError as JoinedInHost, and where
 // they do not divide into the hosts.

@@ -46,9 +46,8 @@ void VisitFields(Archive& archive, G& generation) {
                        .high = 1.0},
           generation.synchronous);
   archive(model::Field{.name = "exposed_overlap",
-                       .about = "Of products and softmax of attention in one "
-                                "kernel the share of the shorter that is not "
-                                "hidden, by instructions that do not wait",
+                       .about = "Of softmax beside asynchronous products, the "
+                                "share that is not hidden",
                        .high = 1.0},
           generation.exposed_overlap);
   archive(model::Field{.name = "asynchronous_library",

@@ -128,11 +128,21 @@ Cluster OverHosts(Cluster host,
                     hosts,
                     host.devices));
   }
-  if (calibrate::IsRack(device, host.devices * hosts, bandwidth)) {
-    Cluster rack = ClusterOf(device, host.devices * hosts);
+  const int64_t racks =
+      calibrate::RacksOf(device, host.devices * hosts, hosts, bandwidth);
+  if (racks < hosts) {
+    Cluster rack = ClusterOf(device, host.devices * hosts / racks);
     rack.rented = host.rented;
     rack.idle_devices = host.idle_devices * hosts;
     rack.host_memory = host.host_memory;
+    if (racks == 1) return rack;
+    rack.devices = host.devices * hosts;
+    rack.hosts = racks;
+    rack.network = calibrate::NetworkOfRacks(
+        calibrate::NetworkOf(
+            device, host.devices + host.idle_devices, instance, bandwidth),
+        hosts,
+        racks);
     return rack;
   }
   HostNetwork network = calibrate::NetworkOf(

@@ -174,6 +174,28 @@ TEST_CASE("a fit made of rows over several devices alone") {
   CHECK(read.runs.back().ranks == 8);
 }
 
+// v6e: up to 256 chips a slice, of hosts of 4 here.
+TEST_CASE("hosts of a slice share its links, slices a network") {
+  const hardware::Device& v6e =
+      hardware::DeviceCatalog::Shipped().Find("tpu_v6e");
+  CHECK(RacksOf(v6e, 256, 64, {}) == 1);
+  CHECK(RacksOf(v6e, 512, 128, {}) == 2);
+  // So many hosts are no two alike slices; those of 256 are slices.
+  CHECK(RacksOf(v6e, 300, 75, {}) == 75);
+  CHECK(RacksOf(v6e, 1024, 4, {}) == 4);
+  // A network that is named joins hosts, and GPUs of a board lie within one.
+  CHECK(RacksOf(v6e, 256, 64, model::GBPerSecond(25)) == 64);
+  CHECK(RacksOf(Gpu(), 16, 2, {}) == 2);
+
+  Observation row = Row("bert-base", 4, 512);
+  row.hosts = 128;
+  const JoinedDevices joined = JoinedBy(v6e, row);
+  CHECK(joined.hosts == 2);
+  CHECK(joined.devices_of_host() == 256);
+  CHECK(joined.network->wire.bandwidth.base() ==
+        Near(64.0 * NetworkOf(v6e, 4, nullptr, {}).wire.bandwidth.base()));
+}
+
 TEST_CASE("what no fit of one device takes") {
   Observation row = Row("bert-base", 4, 8);
   CHECK(FittableOver(Gpu(), row));
