@@ -197,7 +197,7 @@ class GpuKernelRates {
 // stay in registers and shared memory, so that neither the last-level cache
 // holds the products back nor memory the softmax (Dao 2023, arXiv 2307.08691,
 // section 3; its figures 4 to 6, A100, causal, heads of 128, 4096 tokens: about
-// 180 TFLOP/s forward, 150 backward; the terms here give 165 and 180).
+// 180 TFLOP/s forward, 150 backward; the terms here give 170 and 190).
 inline bool FusedOnChip(const GpuRates& rates, const model::Kernel& kernel) {
   return kernel.kind == model::KernelKind::kAttention &&
          rates.engine == GpuEngine::kTensorCores;

@@ -470,7 +470,9 @@ TEST_CASE("a fit tells what a stack's launches take of the host") {
   truth[hardware::models::kGpuLibraryLaunchShare] = 0.8;
   truth[hardware::models::kGpuCompiledLaunchShare] = 0.5;
   FitOptions options;
-  options.model_sigma = 1e-4;
+  // Where a launch becomes longer than its kernel the times have corners, along
+  // which a narrower one descends for more iterations than a fit has.
+  options.model_sigma = 1e-3;
   options.robust_scale = 0;  // exact times have no outliers
   options.leave_one_out = false;
   const Fit fit =

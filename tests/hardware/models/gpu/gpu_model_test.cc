@@ -292,6 +292,21 @@ TEST_CASE("attention by the instructions of its generation") {
   CHECK(rates("a100_sxm4_80gb", kFlash3) == rates("a100_sxm4_80gb", kFlash));
 }
 
+// Of 16 results a clock beside 64 lanes of 2 FLOPs one is worth 8, beside 128 lanes
+// 16; B300 has 32 beside 128.
+TEST_CASE("special functions beside lanes") {
+  const auto of = [](const char* device) {
+    return SpecialOpOf(hardware::DeviceCatalog::Shipped().Find(device));
+  };
+  for (const char* device : {"p100_pcie_16gb", "v100_pcie_16gb", "t4"}) {
+    CHECK(of(device) == 8.0);
+  }
+  CHECK(of("a100_sxm4_80gb") == 8.0);
+  CHECK(of("a40") == 16.0);
+  CHECK(of("h100_sxm") == 16.0);
+  CHECK(of("b300_sxm") == 8.0);
+}
+
 // In tf32 it is as fast as in fp32: both multiply on the lanes.
 TEST_CASE("LibTorch's attention in one kernel has no tf32") {
   const Device& h100 = hardware::DeviceCatalog::Shipped().Find("h100_sxm");
