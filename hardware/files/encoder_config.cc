@@ -230,6 +230,7 @@ Architecture ReadMarian(const ConfigJson& c) {
 constexpr std::array kEncoders = {
     ModelType{"bart", &ReadBart},
     ModelType{"bert", &ReadBert},
+    ModelType{"camembert", &ReadRoberta},
     ModelType{"distilbert", &ReadDistilBert},
     ModelType{"electra", &ReadElectra},
     ModelType{"marian", &ReadMarian},
@@ -237,6 +238,7 @@ constexpr std::array kEncoders = {
     ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
     ModelType{"roberta", &ReadRoberta},
     ModelType{"t5", [](const ConfigJson& c) { return ReadT5(c, false); }},
+    ModelType{"xlm-roberta", &ReadRoberta},
 };
 
 }  // namespace
