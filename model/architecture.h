@@ -67,14 +67,16 @@ inline constexpr auto kWords<NormPlacement> =
                           {NormPlacement::kOutputs, "outputs"}});
 enum class QueryKeyNorm {
   kNone,
-  kHead,   // over each head (Qwen3)
-  kWhole,  // over all heads together (OLMo 2)
+  kHead,      // over each head (Qwen3)
+  kEachHead,  // the same, with weights of each head's own (Command R+)
+  kWhole,     // over all heads together (OLMo 2)
 };
 template <>
 inline constexpr auto kWords<QueryKeyNorm> =
     Words<QueryKeyNorm>("norm of queries and keys",
                         {{QueryKeyNorm::kNone, "none"},
                          {QueryKeyNorm::kHead, "head"},
+                         {QueryKeyNorm::kEachHead, "each_head"},
                          {QueryKeyNorm::kWhole, "whole"}});
 enum class PositionKind {
   kTable,     // learned, or fixed sinusoids where it has no rows

@@ -233,6 +233,22 @@ Architecture ReadErnieMoe(const ConfigJson& c) {
   return a;
 }
 
+// Dai et al. 2024, "DeepSeekMoE": Llama's attention. Its class does not say how
+// many experts there are.
+Architecture ReadFirstDeepSeek(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.experts = c.Count("n_routed_experts");
+  a.experts_per_token = c.Count("num_experts_per_tok");
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1407);
+  if (!c.IsNull("n_shared_experts")) {
+    a.shared_intermediate =
+        c.Count("n_shared_experts", 0) * a.expert_intermediate;
+  }
+  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  c.Expect("moe_layer_freq", 1);
+  return a;
+}
+
 // Huo et al. 2025, "dots.llm1": DeepSeek-V3's experts under Qwen3's attention.
 Architecture ReadDots(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
@@ -288,6 +304,7 @@ Architecture ReadHunYuanMoe(const ConfigJson& c) {
 }
 
 constexpr std::array kExpertDecoders = {
+    ModelType{"deepseek", &ReadFirstDeepSeek},
     ModelType{"deepseek_v2",
               [](const ConfigJson& c) { return ReadDeepSeek(c, false); }},
     ModelType{"deepseek_v3",
@@ -301,6 +318,8 @@ constexpr std::array kExpertDecoders = {
     ModelType{"granitemoehybrid", &ReadGraniteMoeHybrid},
     ModelType{"granitemoeshared", &ReadGraniteMoeShared},
     ModelType{"hunyuan_v1_moe", &ReadHunYuanMoe},
+    ModelType{"kimi_k2",
+              [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
     ModelType{"mixtral", &ReadMixtral},
     ModelType{"olmoe", &ReadOlmoe},
     ModelType{"qwen2_moe",

@@ -210,7 +210,8 @@ std::vector<ModelType> AllTypes() {
   for (const auto types : {EncoderTypes(),
                            LlamaKinTypes(),
                            LayerNormDecoderTypes(),
-                           ExpertDecoderTypes()}) {
+                           ExpertDecoderTypes(),
+                           OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
   std::sort(all.begin(), all.end(), [](const ModelType& a, const ModelType& b) {
@@ -242,6 +243,7 @@ constexpr auto kCopied =
         {"experts_per_token", "moe_topk"},
         {"head_size", "head_dim"},
         {"head_size", "d_kv"},
+        {"head_size", "kv_channels"},
         {"heads", "encoder_attention_heads"},
         {"heads", "n_head"},
         {"heads", "n_heads"},
@@ -258,6 +260,7 @@ constexpr auto kCopied =
         {"intermediate", "ffn_hidden_size"},
         {"intermediate", "hidden_dim"},
         {"intermediate", "intermediate_size"},
+        {"key_value_heads", "multi_query_group_num"},
         {"key_value_heads", "num_kv_heads"},
         {"key_value_heads", "num_key_value_heads"},
         {"latent_key_value", "kv_lora_rank"},
@@ -272,6 +275,7 @@ constexpr auto kCopied =
         {"rotary_head_size", "rotary_dim"},
         {"token_types", "type_vocab_size"},
         {"value_head_size", "v_head_dim"},
+        {"vocabulary", "padded_vocab_size"},
         {"vocabulary", "vocab_size"},
         {"window", "local_attention"},
         {"window", "sliding_window"},

@@ -661,4 +661,21 @@ TEST_CASE("a workload is refused with the limit it passes") {
       Validate(w), "batch: expected a count of at least 1, got 0", InputError);
 }
 
+TEST_CASE("norms of heads run alike, whose weights they have or not") {
+  Workload shared;
+  shared.architecture = FindArchitecture("qwen3-0.6b");
+  Workload own = shared;
+  own.architecture.query_key_norm = QueryKeyNorm::kEachHead;
+  // 28 blocks, 16 and 8 heads of 128, of which one is there anyway.
+  CHECK(TotalParameters(own.architecture) -
+            TotalParameters(shared.architecture) ==
+        28 * (15 + 7) * 128);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const auto one = ExpandKernels(shared).Counts(phase);
+    const auto other = ExpandKernels(own).Counts(phase);
+    CHECK(one.vector_flops == other.vector_flops);
+    CHECK(one.launches == other.launches);
+  }
+}
+
 }  // namespace trainfare::model

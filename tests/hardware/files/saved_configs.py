@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Prints tests/hardware/files/saved_configs.inc: of every model_type that
-hardware/files/model_config.h reads, a config.json as Transformers saves it, and
-the parameters that train of what it builds of it on the meta device: encoders
-with a classifier of two labels, others with a language model's head.
+hardware/files/model_config.h reads and Transformers has, a config.json as it
+saves it, and the parameters that train of what it builds of it on the meta
+device: encoders with a classifier of two labels, others with a language model's
+head.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
 environment); nothing is downloaded. Values are those of each type's own
@@ -24,21 +25,25 @@ DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
 ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
 TYPES = {
-    "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "cohere": FEW,
+    "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
+    "cohere": {**FEW, "use_qk_norm": True},
     "cohere2": FEW, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
     "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
     "ernie4_5_moe": FEW, "exaone4": FEW, "falcon": FEW, "flex_olmo": FEW,
     "gemma": FEW, "gemma2": FEW,
     "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW, "glm4": FEW,
     "glm4_moe": {**FEW, "use_qk_norm": True}, "gpt2": {}, "gpt_bigcode": FEW,
-    "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
+    "gpt_neo": {}, "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
     "granitemoe": FEW, "granitemoehybrid": ATTENTION, "granitemoeshared": FEW,
     "helium": FEW, "hunyuan_v1_dense": {**FEW, "head_dim": 128},
     "hunyuan_v1_moe": {**FEW, "head_dim": 128},
-    "llama": FEW, "marian": {"scale_embedding": True},
+    "llama": FEW,
+    "m2m_100": {"encoder_layerdrop": 0, "decoder_layerdrop": 0},
+    "marian": {"scale_embedding": True},
     "ministral": {**FEW, "head_dim": 128}, "mistral": FEW, "mixtral": FEW,
-    "modernbert": FEW, "mt5": {}, "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
-    "olmoe": FEW, "opt": {}, "phi": FEW,
+    "modernbert": FEW, "mpt": {}, "mt5": {}, "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
+    "olmoe": FEW, "opt": {},
+    "pegasus": {"scale_embedding": True}, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
     "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
