@@ -98,6 +98,7 @@ enum class Activation {
   kGeluTanh,  // GELU's approximation by tanh, in one kernel
   kGeluNew,   // the same by one operation after another, where a stack is eager
   kRelu,
+  kReluSquared,  // So et al. 2021; two operations where a stack is eager
   kSilu,
 };
 template <>
@@ -107,6 +108,7 @@ inline constexpr auto kWords<Activation> =
                        {Activation::kGeluTanh, "gelu_tanh"},
                        {Activation::kGeluNew, "gelu_new"},
                        {Activation::kRelu, "relu"},
+                       {Activation::kReluSquared, "relu_squared"},
                        {Activation::kSilu, "silu"}});
 
 // Dimensions of one model. Counts, not bytes: precision belongs to Workload.

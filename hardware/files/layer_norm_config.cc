@@ -262,6 +262,35 @@ Architecture ReadPhi(const ConfigJson& c) {
   return a;
 }
 
+// Parmar et al. 2024, "Nemotron-4 15B", and Minitron: a square of ReLU, no gate.
+Architecture ReadNemotron(const ConfigJson& c) {
+  c.At("num_key_value_heads");  // its class is not built without
+  Architecture a = ReadLlama(c);
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  return a;
+}
+
+// Elsen et al. 2023.
+Architecture ReadPersimmon(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  SetLayerNorm(a, true);
+  a.separate_projections = false;
+  a.key_value_heads = 0;
+  a.head_size = 0;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  if (c.Flag("qk_layernorm", true)) {
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  }
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
+  return a;
+}
+
 // Wang & Komatsuzaki 2021.
 Architecture ReadGptJ(const ConfigJson& c) {
   Architecture a = ReadGpt(c, "gelu_new", 0.0);
@@ -465,8 +494,10 @@ constexpr std::array kLayerNormDecoders = {
     ModelType{"gpt_neox", &ReadGptNeoX},
     ModelType{"gptj", &ReadGptJ},
     ModelType{"mpt", &ReadMpt},
+    ModelType{"nemotron", &ReadNemotron},
     ModelType{"olmo", &ReadOlmo},
     ModelType{"opt", &ReadOpt},
+    ModelType{"persimmon", &ReadPersimmon},
     ModelType{"phi", &ReadPhi},
     ModelType{"stablelm", &ReadStableLm},
     ModelType{"starcoder2", &ReadStarcoder2},

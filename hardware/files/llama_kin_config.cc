@@ -1,4 +1,4 @@
-// Decoders of Llama's kind: RMSNorm, rotary positions, a gate, no experts.
+// Decoders of Llama's kind: RMSNorm, rotary positions, no experts.
 
 #include <fmt/format.h>
 
@@ -186,7 +186,16 @@ Architecture ReadHelium(const ConfigJson& c) {
   return a;
 }
 
+// Llama's block with a square of ReLU in the place of a gate (AFM-4.5B).
+Architecture ReadArcee(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  return a;
+}
+
 constexpr std::array kLlamaKin = {
+    ModelType{"arcee", &ReadArcee},
     ModelType{"ernie4_5", &ReadErnie},
     ModelType{"exaone4", &ReadExaone4},
     ModelType{"gemma", &ReadGemma},

@@ -418,11 +418,14 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kGeluNew;
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;
+  } else if (name == "relu2") {
+    a.activation = model::Activation::kReluSquared;
   } else {
     c.Fail(
         key,
         fmt::format(
-            "expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu, got {}",
+            "expected silu, gelu, gelu_pytorch_tanh, gelu_new, relu or relu2, "
+            "got {}",
             name));
   }
 }

@@ -224,6 +224,35 @@ TEST_CASE("GPT-2's activation by operations, by hand") {
   CHECK(sums("gelu operation").first == 0);
 }
 
+// Bytes an element, by hand: fp32 8 (ReLU) + 8 (square), and back 8 (the base) +
+// 8 (twice) + 12 (by what comes) + 12 (ReLU); under autocast ReLU's in 2 bytes.
+TEST_CASE("the square of ReLU runs operation by operation") {
+  Workload w;
+  w.architecture = FindArchitecture("gpt2");
+  w.architecture.activation = Activation::kReluSquared;
+  w.architecture.layers = 1;
+  w.batch = 2;
+  w.sequence_length = 8;
+  const auto sums = [&](std::string_view name) {
+    int64_t launches = 0;
+    int64_t bytes = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name.text() != name) continue;
+      launches += kernel.launches;
+      bytes += kernel.bytes();
+    }
+    return std::pair{launches, bytes / (2 * 8 * 3072)};
+  };
+  using Sums = std::pair<int64_t, int64_t>;
+  CHECK(sums("squared relu operation") == Sums{2, 16});
+  CHECK(sums("squared relu gradient") == Sums{4, 40});
+  w.precision = Precision::kBf16;
+  CHECK(sums("squared relu operation") == Sums{2, 12});
+  CHECK(sums("squared relu gradient") == Sums{4, 34});
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(sums("squared relu operation").first == 0);
+}
+
 // Queries of cross-attention come from the decoder, keys and values from the
 // encoder: LightSeq2 makes the latter two in one product, also where both
 // sides are of one length.

@@ -323,7 +323,7 @@ TEST_CASE("values that no such key has are refused by their place") {
         Case{"llama",
              R"("hidden_act": "tanhh")",
              "8:15: hidden_act: expected silu, gelu, gelu_pytorch_tanh, "
-             "gelu_new or relu, got tanhh"}}) {
+             "gelu_new, relu or relu2, got tanhh"}}) {
     CAPTURE(one.keys);
     CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) ==
           fmt::format(".json:{}", one.message));

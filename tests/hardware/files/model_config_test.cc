@@ -457,17 +457,18 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("model_type: unknown type \"longt5\""));
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "bart, bert, bloom, camembert, chatglm, codegen, cohere, cohere2, "
-        "deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, electra, "
-        "ernie4_5, ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "
-        "gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, "
-        "gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
+        "arcee, bart, bert, bloom, camembert, chatglm, codegen, cohere, "
+        "cohere2, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
+        "electra, ernie4_5, ernie4_5_moe, exaone, exaone4, falcon, "
+        "flex_olmo, gemma, gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, "
+        "gpt_bigcode, gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
         "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
         "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, llama, "
         "m2m_100, marian, minicpm, ministral, mistral, mixtral, modernbert, "
-        "mpt, mt5, olmo, olmo2, olmo3, olmoe, opt, pegasus, phi, phi3, qwen, "
-        "qwen2, qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, smollm3, "
-        "stablelm, starcoder2, t5, vaultgemma, xlm-roberta");
+        "mpt, mt5, nemotron, olmo, olmo2, olmo3, olmoe, opt, pegasus, "
+        "persimmon, phi, phi3, qwen, qwen2, qwen2_moe, qwen3, qwen3_moe, "
+        "roberta, seed_oss, smollm3, stablelm, starcoder2, t5, vaultgemma, "
+        "xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

@@ -165,6 +165,29 @@ TEST_CASE("parameters of decoders before today's, and of two sides") {
                 "vocab_size": 256000, "max_position_embeddings": 131072,
                 "use_qk_norm": true, "logit_scale": 0.8333333})",
             103810674688},
+        // nvidia/Minitron-4B-Base, adept/persimmon-8b-base
+        Published{
+            R"({"model_type": "nemotron", "num_hidden_layers": 32,
+                "hidden_size": 3072, "num_attention_heads": 24,
+                "num_key_value_heads": 8, "head_dim": 128,
+                "intermediate_size": 9216, "vocab_size": 256000,
+                "max_position_embeddings": 4096, "hidden_act": "relu2",
+                "partial_rotary_factor": 0.5, "norm_eps": 1e-05})",
+            4190509056},
+        Published{
+            R"({"model_type": "persimmon", "num_hidden_layers": 36,
+                "hidden_size": 4096, "num_attention_heads": 64,
+                "intermediate_size": 16384, "vocab_size": 262144,
+                "max_position_embeddings": 16384, "qk_layernorm": true,
+                "partial_rotary_factor": 0.5, "rope_theta": 25000.0})",
+            9397175296},
+        // The class's own figures.
+        Published{
+            R"({"model_type": "arcee", "num_hidden_layers": 32,
+                "hidden_size": 2560, "num_attention_heads": 32,
+                "intermediate_size": 18432, "vocab_size": 32000,
+                "max_position_embeddings": 4096, "hidden_act": "relu2"})",
+            4022766080},
         // facebook/nllb-200-distilled-600M
         Published{
             R"({"model_type": "m2m_100", "encoder_layers": 12,

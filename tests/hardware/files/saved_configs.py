@@ -25,7 +25,7 @@ DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
 ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
 TYPES = {
-    "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
+    "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
     "cohere": {**FEW, "use_qk_norm": True},
     "cohere2": FEW, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
     "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
@@ -41,9 +41,10 @@ TYPES = {
     "m2m_100": {"encoder_layerdrop": 0, "decoder_layerdrop": 0},
     "marian": {"scale_embedding": True},
     "ministral": {**FEW, "head_dim": 128}, "mistral": FEW, "mixtral": FEW,
-    "modernbert": FEW, "mpt": {}, "mt5": {}, "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
+    "modernbert": FEW, "mpt": {}, "mt5": {}, "nemotron": {**FEW, "num_key_value_heads": 8},
+    "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
     "olmoe": FEW, "opt": {},
-    "pegasus": {"scale_embedding": True}, "phi": FEW,
+    "pegasus": {"scale_embedding": True}, "persimmon": FEW, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
     "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
