@@ -40,6 +40,14 @@ Architecture ReadRoberta(const ConfigJson& c) {
   return a;
 }
 
+// Shoeybi et al. 2020, and GatorTron: norms before, and none of the embeddings.
+Architecture ReadMegatronBert(const ConfigJson& c) {
+  Architecture a = ReadBert(c);
+  a.embedding_layer_norm = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  return a;
+}
+
 // Clark et al. 2020: the discriminator.
 Architecture ReadElectra(const ConfigJson& c) {
   Architecture a = ReadBert(c);
@@ -264,6 +272,7 @@ constexpr std::array kEncoders = {
     ModelType{"electra", &ReadElectra},
     ModelType{"m2m_100", &ReadM2m100},
     ModelType{"marian", &ReadMarian},
+    ModelType{"megatron-bert", &ReadMegatronBert},
     ModelType{"modernbert", &ReadModernBert},
     ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
     ModelType{"pegasus", &ReadPegasus},

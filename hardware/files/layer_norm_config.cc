@@ -158,6 +158,19 @@ Architecture ReadGpt2(const ConfigJson& c) {
   return a;
 }
 
+// Radford et al. 2018: the first GPT, whose norms stand behind. Its GELU is by
+// tanh, operation by operation.
+Architecture ReadFirstGpt(const ConfigJson& c) {
+  Architecture a = ReadGpt(c, "gelu_new", 0.1);
+  a.intermediate = 4 * a.hidden;
+  a.norm_placement = model::NormPlacement::kAfter;
+  const std::string name = c.Text("afn", "gelu");
+  SetActivation(c, "afn", name == "gelu" ? "gelu_new" : name, a);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"predict_special_tokens"});
+  return a;
+}
+
 Architecture ReadGptBigCode(const ConfigJson& c) {
   Architecture a = ReadGpt(c, "gelu_pytorch_tanh", 0.1);
   const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
@@ -496,6 +509,7 @@ constexpr std::array kLayerNormDecoders = {
     ModelType{"mpt", &ReadMpt},
     ModelType{"nemotron", &ReadNemotron},
     ModelType{"olmo", &ReadOlmo},
+    ModelType{"openai-gpt", &ReadFirstGpt},
     ModelType{"opt", &ReadOpt},
     ModelType{"persimmon", &ReadPersimmon},
     ModelType{"phi", &ReadPhi},

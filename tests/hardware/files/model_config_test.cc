@@ -464,11 +464,11 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
         "gpt_bigcode, gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
         "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
         "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, llama, "
-        "m2m_100, marian, minicpm, ministral, mistral, mixtral, modernbert, "
-        "mpt, mt5, nemotron, olmo, olmo2, olmo3, olmoe, opt, pegasus, "
-        "persimmon, phi, phi3, qwen, qwen2, qwen2_moe, qwen3, qwen3_moe, "
-        "roberta, seed_oss, smollm3, stablelm, starcoder2, t5, vaultgemma, "
-        "xlm-roberta");
+        "m2m_100, marian, megatron-bert, minicpm, ministral, mistral, "
+        "mixtral, modernbert, mpt, mt5, nemotron, olmo, olmo2, olmo3, olmoe, "
+        "openai-gpt, opt, pegasus, persimmon, phi, phi3, qwen, qwen2, "
+        "qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, smollm3, stablelm, "
+        "starcoder2, t5, vaultgemma, xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

@@ -1,5 +1,5 @@
 // Types under keys of their own: those whose code comes with their files, and
-// decoders before today's.
+// those before today's.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -165,6 +165,19 @@ TEST_CASE("parameters of decoders before today's, and of two sides") {
                 "vocab_size": 256000, "max_position_embeddings": 131072,
                 "use_qk_norm": true, "logit_scale": 0.8333333})",
             103810674688},
+        // openai-community/openai-gpt
+        Published{
+            R"({"model_type": "openai-gpt", "n_layer": 12, "n_embd": 768,
+                "n_head": 12, "n_positions": 512, "n_ctx": 512, "afn": "gelu",
+                "vocab_size": 40478, "predict_special_tokens": true})",
+            116534784},
+        // UFNLP/gatortron-base
+        Published{
+            R"({"model_type": "megatron-bert", "num_hidden_layers": 24,
+                "hidden_size": 1024, "num_attention_heads": 16,
+                "intermediate_size": 4096, "vocab_size": 50176,
+                "max_position_embeddings": 512, "type_vocab_size": 2})",
+            355269634},
         // nvidia/Minitron-4B-Base, adept/persimmon-8b-base
         Published{
             R"({"model_type": "nemotron", "num_hidden_layers": 32,
@@ -304,6 +317,10 @@ TEST_CASE("keys of such types that change what is computed are refused") {
         Case{"deepseek",
              R"("num_experts_per_tok": 2)",
              "n_routed_experts: missing"},
+        Case{"megatron-bert",
+             R"("position_embedding_type": "relative_key")",
+             "position_embedding_type: expected \"absolute\", got "
+             "\"relative_key\""},
         Case{"m2m_100",
              R"("encoder_layerdrop": 0.05)",
              "decoder_layerdrop: missing"}}) {

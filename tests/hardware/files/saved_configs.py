@@ -40,18 +40,20 @@ TYPES = {
     "llama": FEW,
     "m2m_100": {"encoder_layerdrop": 0, "decoder_layerdrop": 0},
     "marian": {"scale_embedding": True},
+    "megatron-bert": FEW,
     "ministral": {**FEW, "head_dim": 128}, "mistral": FEW, "mixtral": FEW,
     "modernbert": FEW, "mpt": {}, "mt5": {}, "nemotron": {**FEW, "num_key_value_heads": 8},
     "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
-    "olmoe": FEW, "opt": {},
+    "olmoe": FEW, "openai-gpt": {},
+    "opt": {},
     "pegasus": {"scale_embedding": True}, "persimmon": FEW, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
     "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
     "starcoder2": FEW, "t5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
-ENCODERS = {"bert", "camembert", "distilbert", "electra", "modernbert",
-            "roberta", "xlm-roberta"}
+ENCODERS = {"bert", "camembert", "distilbert", "electra", "megatron-bert",
+            "modernbert", "roberta", "xlm-roberta"}
 
 
 def head(config):
