@@ -66,19 +66,22 @@ class TensorLister {
       Linear("attention.self.key", a_.hidden, a_.key_width(), bias);
       Linear("attention.self.value", a_.hidden, a_.value_width(), bias);
     }
-    if (a_.query_key_norm == QueryKeyNorm::kHead) {
-      NormOf("attention.self.query_norm", a_.query_head_size());
-      NormOf("attention.self.key_norm", a_.query_head_size());
-    } else if (a_.query_key_norm == QueryKeyNorm::kWhole) {
-      NormOf("attention.self.query_norm", a_.query_width());
-      NormOf("attention.self.key_norm", a_.key_width());
-    }
+    QueryKeyNorms();
     if (a_.attention_sinks) Add("attention.self.sinks", a_.heads);
     Linear("attention.output.dense",
            a_.context_width(),
            a_.hidden,
            a_.output_bias);
     if (normed) Norms("attention.output.LayerNorm");
+  }
+  void QueryKeyNorms() {
+    if (a_.query_key_norm == QueryKeyNorm::kNone) return;
+    // One head's weights are those of all heads, or each has its own.
+    const bool shared = a_.query_key_norm == QueryKeyNorm::kHead;
+    NormOf("attention.self.query_norm",
+           shared ? a_.query_head_size() : a_.query_width());
+    NormOf("attention.self.key_norm",
+           shared ? a_.query_head_size() : a_.key_width());
   }
   // DeepSeek-AI 2024, section 2.1: queries, and keys and values, through a
   // norm between two products; the part of a key that carries its position is

@@ -67,14 +67,16 @@ inline constexpr auto kWords<NormPlacement> =
                           {NormPlacement::kOutputs, "outputs"}});
 enum class QueryKeyNorm {
   kNone,
-  kHead,   // over each head (Qwen3)
-  kWhole,  // over all heads together (OLMo 2)
+  kHead,      // over each head (Qwen3)
+  kEachHead,  // the same, with weights of each head's own (Command R+)
+  kWhole,     // over all heads together (OLMo 2)
 };
 template <>
 inline constexpr auto kWords<QueryKeyNorm> =
     Words<QueryKeyNorm>("norm of queries and keys",
                         {{QueryKeyNorm::kNone, "none"},
                          {QueryKeyNorm::kHead, "head"},
+                         {QueryKeyNorm::kEachHead, "each_head"},
                          {QueryKeyNorm::kWhole, "whole"}});
 enum class PositionKind {
   kTable,     // learned, or fixed sinusoids where it has no rows
@@ -96,6 +98,7 @@ enum class Activation {
   kGeluTanh,  // GELU's approximation by tanh, in one kernel
   kGeluNew,   // the same by one operation after another, where a stack is eager
   kRelu,
+  kReluSquared,  // So et al. 2021; two operations where a stack is eager
   kSilu,
 };
 template <>
@@ -105,6 +108,7 @@ inline constexpr auto kWords<Activation> =
                        {Activation::kGeluTanh, "gelu_tanh"},
                        {Activation::kGeluNew, "gelu_new"},
                        {Activation::kRelu, "relu"},
+                       {Activation::kReluSquared, "relu_squared"},
                        {Activation::kSilu, "silu"}});
 
 // Dimensions of one model. Counts, not bytes: precision belongs to Workload.

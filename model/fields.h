@@ -118,11 +118,11 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "first_norm",
                 .about = "The first block begins with a norm (ModernBERT: no)"},
           a.first_norm);
-  archive(
-      Field{.name = "query_key_norm",
-            .about =
-                "Norm of queries and keys: of each head, or of all together"},
-      a.query_key_norm);
+  archive(Field{.name = "query_key_norm",
+                .about =
+                    "Norm of queries and keys: of each head (by weights of its "
+                    "own), or of all"},
+          a.query_key_norm);
   archive(Field{.name = "position_kind",
                 .about = "How positions enter; without a table `positions` is "
                          "the longest sequence"},

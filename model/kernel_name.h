@@ -166,6 +166,8 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "span logits",
     "split head gradients",
     "split heads",
+    "squared relu gradient",
+    "squared relu operation",
     "table gradient",
     "tanh",
     "tanh gradient",

@@ -4,6 +4,16 @@
 
 namespace trainfare::model {
 
+namespace {
+
+bool WritesOut(const Workload& workload, Activation activation) {
+  const Architecture& a = workload.architecture;
+  return a.activation == activation && OperationByOperation(workload.stack) &&
+         !(a.gated && RulesOf(workload).fuses_gate);
+}
+
+}  // namespace
+
 int64_t BytesOfLossLogit(const Workload& w) {
   const Architecture& a = w.architecture;
   const bool narrow = a.narrow_logits && a.head == Head::kCausalLanguageModel &&
@@ -21,10 +31,11 @@ bool JoinsProjections(const Workload& workload) {
 }
 
 bool WritesGeluOut(const Workload& workload) {
-  const Architecture& a = workload.architecture;
-  return a.activation == Activation::kGeluNew &&
-         OperationByOperation(workload.stack) &&
-         !(a.gated && RulesOf(workload).fuses_gate);
+  return WritesOut(workload, Activation::kGeluNew);
+}
+
+bool WritesSquareOut(const Workload& workload) {
+  return WritesOut(workload, Activation::kReluSquared);
 }
 
 namespace {

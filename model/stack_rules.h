@@ -271,6 +271,8 @@ bool JoinsProjections(const Workload& workload);
 // Whether GELU by tanh is one operation after another (Activation::kGeluNew), not
 // in a kernel of its own or of a gate's.
 bool WritesGeluOut(const Workload& workload);
+// The same of the square of ReLU (Activation::kReluSquared).
+bool WritesSquareOut(const Workload& workload);
 
 // Whether weights and gradients are as narrow as the matrix products' operands.
 bool NarrowWeights(const Workload& workload);

@@ -80,6 +80,23 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
       AttentionTransients(w) - HiddenBytes(w, rows, width));
 }
 
+namespace {
+
+// Bytes of an element within the feed-forward.
+int64_t FeedForwardTransientWidth(const Workload& w) {
+  const Widths width(w);
+  // Of GELU that is written out: what it took, half of it, and what an operation
+  // takes and gives.
+  if (WritesGeluOut(w)) return 4 * width.wide;
+  const int64_t made = w.architecture.gated ? 3 : 2;
+  if (!WritesSquareOut(w)) return made * width.element;
+  // ReLU's result beside, and under autocast what the square takes and gives.
+  return width.autocast ? made * width.element + 2 * width.wide
+                        : (made + 1) * width.element;
+}
+
+}  // namespace
+
 int64_t ForwardTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
@@ -87,11 +104,7 @@ int64_t ForwardTransients(const Workload& w) {
   const int64_t inner =
       std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
                a.experts_per_token * a.expert_intermediate);
-  // Of GELU that is written out: what it took, half of it, and what an operation
-  // takes and gives.
-  const int64_t feed_forward =
-      WritesGeluOut(w) ? 4 * tokens * inner * width.wide
-                       : (a.gated ? 3 : 2) * tokens * inner * width.element;
+  const int64_t feed_forward = tokens * inner * FeedForwardTransientWidth(w);
   const int64_t context = tokens * a.context_width() * width.element;
   return 2 * tokens * a.hidden * width.wide +
          std::max(AttentionTransients(w) + context,

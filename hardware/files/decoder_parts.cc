@@ -131,6 +131,38 @@ Architecture ReadGranites(const ConfigJson& c) {
   return ReadLlama(c);
 }
 
+Architecture ReadHunYuan(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  // What published files say beside: of code before the class, which has one
+  // form of each.
+  c.Expect("mlp_bias", false);
+  c.Expect("norm_type", "rms");
+  c.Expect("use_cla", false);
+  c.Expect("use_mla", false);
+  c.Expect("use_qk_norm", true);
+  c.Expect("use_rotary_pos_emb", true);
+  Ignore(c,
+         {"add_classification_head",
+          "attention_head_dim",
+          "cla_share_factor",
+          "class_num",
+          "dense_list",
+          "eod_token_id",
+          "im_end_id",
+          "im_newline_id",
+          "im_start_id",
+          "mask_init_id",
+          "org_vocab_size",
+          "pad_id",
+          "pool_type",
+          "position_embedding_xdrope",
+          "skip_cls_token",
+          "text_end_id",
+          "text_start_id"});
+  return a;
+}
+
 int64_t RotarySize(const Architecture& a, double share) {
   return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
 }

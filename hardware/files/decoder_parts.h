@@ -48,6 +48,10 @@ model::Architecture ReadQwen(const ConfigJson& c,
 // Keys that scale what a block adds, in passes that are there anyway.
 model::Architecture ReadGranites(const ConfigJson& c);
 
+// Sun et al. 2024, "Hunyuan-Large", and the smaller ones after it: norms of
+// queries and keys behind the rotation, which takes the same passes.
+model::Architecture ReadHunYuan(const ConfigJson& c);
+
 // The part of each head that carries its position.
 int64_t RotarySize(const model::Architecture& a, double share);
 

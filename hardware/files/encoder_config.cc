@@ -40,6 +40,14 @@ Architecture ReadRoberta(const ConfigJson& c) {
   return a;
 }
 
+// Shoeybi et al. 2020, and GatorTron: norms before, and none of the embeddings.
+Architecture ReadMegatronBert(const ConfigJson& c) {
+  Architecture a = ReadBert(c);
+  a.embedding_layer_norm = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  return a;
+}
+
 // Clark et al. 2020: the discriminator.
 Architecture ReadElectra(const ConfigJson& c) {
   Architecture a = ReadBert(c);
@@ -162,8 +170,15 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
   return a;
 }
 
+// What types of two sides differ in; of their classes where files do not say.
+struct SidesOfType {
+  bool norm_first = false;
+  const char* activation = "gelu";
+  double attention_dropout = 0.0;
+};
+
 // Two sides of the same dimensions, under the names that BART gave them.
-Architecture ReadTwoSides(const ConfigJson& c) {
+Architecture ReadTwoSides(const ConfigJson& c, const SidesOfType& type) {
   Architecture a;
   a.family = model::Family::kEncoderDecoder;
   a.layers = c.Count("encoder_layers");
@@ -176,17 +191,19 @@ Architecture ReadTwoSides(const ConfigJson& c) {
   a.head = model::Head::kCausalLanguageModel;
   c.Expect("decoder_attention_heads", a.heads);
   c.Expect("decoder_ffn_dim", a.intermediate);
-  ReadActivation(c, "activation_function", "gelu", a);
+  if (type.norm_first) a.norm_placement = model::NormPlacement::kBefore;
+  ReadActivation(c, "activation_function", type.activation, a);
   a.dropout = c.Share("dropout", 0.1);
-  ExpectDropoutOrNone(c, "attention_dropout", 0.0, {"dropout", a.dropout});
+  ExpectDropoutOrNone(
+      c, "attention_dropout", type.attention_dropout, {"dropout", a.dropout});
   a.drops_activation = c.Share("activation_dropout") > 0;
   a.untied_output = !c.Flag("tie_word_embeddings", true);
   // Blocks that a step leaves out by chance are not counted.
   c.Expect("encoder_layerdrop", 0);
   c.Expect("decoder_layerdrop", 0);
-  // Of Fairseq's files, which Transformers builds nothing of.
-  c.Expect("add_final_layer_norm", false);
-  c.Expect("normalize_before", false);
+  // Of Fairseq's files, where Transformers has what the type has.
+  c.Expect("add_final_layer_norm", type.norm_first);
+  c.Expect("normalize_before", type.norm_first);
   Ignore(c,
          {"add_bias_logits",
           "classif_dropout",
@@ -206,7 +223,7 @@ Architecture ReadTwoSides(const ConfigJson& c) {
 // Lewis et al. 2020; two rows of each table of positions are padding.
 // `final_logits_bias` is a buffer of zeros.
 Architecture ReadBart(const ConfigJson& c) {
-  Architecture a = ReadTwoSides(c);
+  Architecture a = ReadTwoSides(c, {});
   a.position_offset = 2;
   a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
   a.embedding_layer_norm = true;
@@ -214,29 +231,54 @@ Architecture ReadBart(const ConfigJson& c) {
   return a;
 }
 
-// Junczys-Dowmunt et al. 2018: the first Transformer's, with sinusoids that do
-// not train.
-Architecture ReadMarian(const ConfigJson& c) {
-  Architecture a = ReadTwoSides(c);
-  // Its class does not scale where the file does not say.
+// Sinusoids that do not train, beside words that are scaled, as the first
+// Transformer has them.
+Architecture ReadSinusoidal(const ConfigJson& c, const SidesOfType& type) {
+  Architecture a = ReadTwoSides(c, type);
+  // Classes do not scale where the file does not say.
   c.At("scale_embedding");
   c.Expect("scale_embedding", true);
-  c.Expect("share_encoder_decoder_embeddings", true);
-  c.Expect("decoder_vocab_size", a.vocabulary);
   c.Has("max_position_embeddings");
   return a;
+}
+
+// Junczys-Dowmunt et al. 2018.
+Architecture ReadMarian(const ConfigJson& c) {
+  Architecture a = ReadSinusoidal(c, {});
+  c.Expect("share_encoder_decoder_embeddings", true);
+  c.Expect("decoder_vocab_size", a.vocabulary);
+  return a;
+}
+
+// Zhang et al. 2020.
+Architecture ReadPegasus(const ConfigJson& c) {
+  return ReadSinusoidal(c, {.norm_first = true});
+}
+
+// Fan et al. 2021, and NLLB (Costa-jussà et al. 2022). Its class leaves blocks
+// out by chance where the file does not say.
+Architecture ReadM2m100(const ConfigJson& c) {
+  c.At("encoder_layerdrop");
+  c.At("decoder_layerdrop");
+  return ReadSinusoidal(
+      c, {.norm_first = true, .activation = "relu", .attention_dropout = 0.1});
 }
 
 constexpr std::array kEncoders = {
     ModelType{"bart", &ReadBart},
     ModelType{"bert", &ReadBert},
+    ModelType{"camembert", &ReadRoberta},
     ModelType{"distilbert", &ReadDistilBert},
     ModelType{"electra", &ReadElectra},
+    ModelType{"m2m_100", &ReadM2m100},
     ModelType{"marian", &ReadMarian},
+    ModelType{"megatron-bert", &ReadMegatronBert},
     ModelType{"modernbert", &ReadModernBert},
     ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
+    ModelType{"pegasus", &ReadPegasus},
     ModelType{"roberta", &ReadRoberta},
     ModelType{"t5", [](const ConfigJson& c) { return ReadT5(c, false); }},
+    ModelType{"xlm-roberta", &ReadRoberta},
 };
 
 }  // namespace

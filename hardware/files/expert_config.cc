@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <iterator>
@@ -79,6 +80,17 @@ Architecture ReadOlmoe(const ConfigJson& c) {
   return a;
 }
 
+// Shi et al. 2025: OLMo 2's blocks.
+Architecture ReadFlexOlmo(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm_placement = model::NormPlacement::kOutputs;
+  a.query_key_norm = model::QueryKeyNorm::kWhole;
+  a.experts = c.Count("num_experts", 7);
+  a.experts_per_token = c.Count("num_experts_per_tok", 5);
+  a.expert_intermediate = a.intermediate;
+  return a;
+}
+
 Architecture ReadDeepSeek(const ConfigJson& c, bool version_3) {
   Architecture a = ReadLlama(c);
   a.output_bias = a.attention_bias;
@@ -114,6 +126,48 @@ Architecture ReadGraniteMoe(const ConfigJson& c) {
   a.experts_per_token = c.Count("num_experts_per_tok", 2);
   a.expert_intermediate = a.intermediate;
   c.Expect("position_embedding_type", "rope");
+  return a;
+}
+
+// Its shared experts stand beside the routed ones.
+Architecture ReadGraniteMoeShared(const ConfigJson& c) {
+  Architecture a = ReadGraniteMoe(c);
+  a.shared_intermediate = c.Count("shared_intermediate_size", 0);
+  return a;
+}
+
+// Granite 4 where no block is Mamba's: what other types share among experts is
+// all of the feed-forward where there are none. Positions rotate only where the
+// file says so.
+Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
+  Architecture a = ReadGranites(c);
+  c.At("layer_types");
+  CountWords(c, "layer_types", "attention", a.layers);
+  const bool rotates = c.Text("position_embedding_type", "") == "rope";
+  if (!rotates) a.position_kind = model::PositionKind::kNone;
+  const int64_t shared = c.PositiveCount("shared_intermediate_size", 1024);
+  a.experts = c.Count("num_local_experts", 8);
+  const int64_t per_token = c.Count("num_experts_per_tok", 2);
+  if (a.experts > 0) {
+    a.experts_per_token = per_token;
+    a.expert_intermediate = a.intermediate;
+    a.shared_intermediate = shared;
+  } else {
+    a.intermediate = shared;
+    a.joint_gate = true;
+  }
+  c.Expect("normalization_function", "rmsnorm");
+  Ignore(c,
+         {"init_method",
+          "mamba_chunk_size",
+          "mamba_conv_bias",
+          "mamba_d_conv",
+          "mamba_d_head",
+          "mamba_d_state",
+          "mamba_expand",
+          "mamba_n_groups",
+          "mamba_n_heads",
+          "mamba_proj_bias"});
   return a;
 }
 
@@ -159,14 +213,113 @@ Architecture ReadGlm4Moe(const ConfigJson& c) {
   return a;
 }
 
+// Experts from one block on to the last.
+Architecture ReadErnieMoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(4));
+  a.experts = c.Count("moe_num_experts", 64);
+  a.experts_per_token = c.Count("moe_k", 6);
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1536);
+  a.shared_intermediate =
+      c.Count("moe_num_shared_experts", 2) * a.expert_intermediate;
+  a.dense_layers = c.Count("moe_layer_start_index", 1);
+  c.Expect("moe_layer_interval", 1);
+  // -1 is the last, too.
+  if (!c.Has("moe_layer_end_index") || c.At("moe_layer_end_index") != -1) {
+    c.Expect("moe_layer_end_index", a.layers - 1);
+  }
+  // Biases of shared experts are not counted.
+  c.Expect("use_bias", false);
+  Ignore(c, {"moe_capacity", "moe_gate", "moe_norm_min", "moe_use_aux_free"});
+  return a;
+}
+
+// Dai et al. 2024, "DeepSeekMoE": Llama's attention. Its class does not say how
+// many experts there are.
+Architecture ReadFirstDeepSeek(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.experts = c.Count("n_routed_experts");
+  a.experts_per_token = c.Count("num_experts_per_tok");
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1407);
+  if (!c.IsNull("n_shared_experts")) {
+    a.shared_intermediate =
+        c.Count("n_shared_experts", 0) * a.expert_intermediate;
+  }
+  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  c.Expect("moe_layer_freq", 1);
+  return a;
+}
+
+// Huo et al. 2025, "dots.llm1": DeepSeek-V3's experts under Qwen3's attention.
+Architecture ReadDots(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  const int64_t full = c.Count("max_window_layers", 62);
+  ReadWindow(c, std::max<int64_t>(0, a.layers - full), a, 4096);
+  // Its class does not say these.
+  a.experts = c.Count("n_routed_experts");
+  a.experts_per_token = c.Count("num_experts_per_tok");
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
+  a.shared_intermediate = c.Count("n_shared_experts") * a.expert_intermediate;
+  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  return a;
+}
+
+// A count, or a list of the same one for each block.
+int64_t CountOfAll(const ConfigJson& c, const char* key, int64_t layers) {
+  if (!c.Has(key)) return 1;  // of the class
+  if (!c.At(key).is_array()) return c.Count(key);
+  const json& list = c.List(key, layers, "counts");
+  for (const json& one : list) {
+    if (!one.is_number_integer() || one != list[0] || one < 0) {
+      c.Expected(key, "one count for all blocks", list);
+    }
+  }
+  return list.empty() ? 0 : list[0].get<int64_t>();
+}
+
+// One shared expert of the routed ones' size.
+Architecture ReadHunYuanMoe(const ConfigJson& c) {
+  Architecture a = ReadHunYuan(c);
+  a.experts = CountOfAll(c, "num_experts", a.layers);
+  a.experts_per_token = CountOfAll(c, "moe_topk", a.layers);
+  a.expert_intermediate = a.shared_intermediate = a.intermediate;
+  if (c.Has("num_shared_expert") &&
+      CountOfAll(c, "num_shared_expert", a.layers) != 1) {
+    c.Expected("num_shared_expert", "1", c.At("num_shared_expert"));
+  }
+  if (c.Has("moe_intermediate_size") &&
+      CountOfAll(c, "moe_intermediate_size", a.layers) != a.intermediate) {
+    c.Expected("moe_intermediate_size",
+               fmt::format("intermediate_size = {}", a.intermediate),
+               c.At("moe_intermediate_size"));
+  }
+  c.Expect("moe_layer_num_skipped", 0);
+  c.Expect("use_mixed_mlp_moe", true);
+  Ignore(c,
+         {"capacity_factor",
+          "group_limited_greedy",
+          "moe_drop_tokens",
+          "moe_random_routing_dropped_token"});
+  return a;
+}
+
 constexpr std::array kExpertDecoders = {
+    ModelType{"deepseek", &ReadFirstDeepSeek},
     ModelType{"deepseek_v2",
               [](const ConfigJson& c) { return ReadDeepSeek(c, false); }},
     ModelType{"deepseek_v3",
               [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
+    ModelType{"dots1", &ReadDots},
+    ModelType{"ernie4_5_moe", &ReadErnieMoe},
+    ModelType{"flex_olmo", &ReadFlexOlmo},
     ModelType{"glm4_moe", &ReadGlm4Moe},
     ModelType{"gpt_oss", &ReadGptOss},
     ModelType{"granitemoe", &ReadGraniteMoe},
+    ModelType{"granitemoehybrid", &ReadGraniteMoeHybrid},
+    ModelType{"granitemoeshared", &ReadGraniteMoeShared},
+    ModelType{"hunyuan_v1_moe", &ReadHunYuanMoe},
+    ModelType{"kimi_k2",
+              [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
     ModelType{"mixtral", &ReadMixtral},
     ModelType{"olmoe", &ReadOlmoe},
     ModelType{"qwen2_moe",

@@ -1,9 +1,15 @@
 // Decoders with LayerNorm: GPT-2 and those after it, and others.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "hardware/files/config_json.h"
 #include "hardware/files/decoder_parts.h"
@@ -13,6 +19,7 @@ namespace trainfare::hardware {
 namespace {
 
 using model::Architecture;
+using nlohmann::json;
 
 // Wang & Komatsuzaki's and OpenAI's blocks under today's positions: LayerNorm
 // with biases and no gate.
@@ -151,6 +158,19 @@ Architecture ReadGpt2(const ConfigJson& c) {
   return a;
 }
 
+// Radford et al. 2018: the first GPT, whose norms stand behind. Its GELU is by
+// tanh, operation by operation.
+Architecture ReadFirstGpt(const ConfigJson& c) {
+  Architecture a = ReadGpt(c, "gelu_new", 0.1);
+  a.intermediate = 4 * a.hidden;
+  a.norm_placement = model::NormPlacement::kAfter;
+  const std::string name = c.Text("afn", "gelu");
+  SetActivation(c, "afn", name == "gelu" ? "gelu_new" : name, a);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"predict_special_tokens"});
+  return a;
+}
+
 Architecture ReadGptBigCode(const ConfigJson& c) {
   Architecture a = ReadGpt(c, "gelu_pytorch_tanh", 0.1);
   const int64_t keys = c.Flag("multi_query", true) ? 1 : a.heads;
@@ -212,14 +232,18 @@ Architecture ReadCohere(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/true);
   a.norm = model::Norm::kLayer;
   a.parallel_block = a.shared_norm = true;
-  c.Expect("use_qk_norm", false);
+  if (c.Flag("use_qk_norm", false)) {
+    a.query_key_norm = model::QueryKeyNorm::kEachHead;
+  }
   c.Has("logit_scale");
   return a;
 }
 
-// Blocks that see all have no positions.
+// Blocks that see all have no positions. Its class has no norms of queries and
+// keys.
 Architecture ReadCohere2(const ConfigJson& c) {
   Architecture a = ReadCohere(c);
+  c.Expect("use_qk_norm", false);
   ReadWindow(c, a.layers - a.layers / WindowPeriod(c, 4), a, 4096);
   a.unrotated_layers = a.layers - a.windowed_layers;
   // What the published files say beside.
@@ -251,6 +275,35 @@ Architecture ReadPhi(const ConfigJson& c) {
   return a;
 }
 
+// Parmar et al. 2024, "Nemotron-4 15B", and Minitron: a square of ReLU, no gate.
+Architecture ReadNemotron(const ConfigJson& c) {
+  c.At("num_key_value_heads");  // its class is not built without
+  Architecture a = ReadLlama(c);
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  return a;
+}
+
+// Elsen et al. 2023.
+Architecture ReadPersimmon(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  SetLayerNorm(a, true);
+  a.separate_projections = false;
+  a.key_value_heads = 0;
+  a.head_size = 0;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  if (c.Flag("qk_layernorm", true)) {
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  }
+  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
+  return a;
+}
+
 // Wang & Komatsuzaki 2021.
 Architecture ReadGptJ(const ConfigJson& c) {
   Architecture a = ReadGpt(c, "gelu_new", 0.0);
@@ -263,6 +316,149 @@ Architecture ReadGptJ(const ConfigJson& c) {
   a.logits_bias = true;
   a.untied_output = !c.Flag("tie_word_embeddings", false);
   Ignore(c, {"gradient_checkpointing", "rotary"});
+  return a;
+}
+
+// Nijkamp et al. 2023: the same with one projection.
+Architecture ReadCodeGen(const ConfigJson& c) {
+  Architecture a = ReadGptJ(c);
+  a.separate_projections = false;
+  return a;
+}
+
+// How many blocks of GPT-Neo have a window: "attention_types" are lists of kinds
+// of blocks, each with how often it stands.
+int64_t LocalBlocks(const ConfigJson& c, int64_t layers) {
+  constexpr const char* kKey = "attention_types";
+  const json& types = c.At(kKey);
+  const auto refuse = [&] {
+    c.Expected(kKey,
+               fmt::format("lists of global and local, each with how often, of "
+                           "{} blocks",
+                           layers),
+               types);
+  };
+  if (!types.is_array()) refuse();
+  int64_t blocks = 0;
+  int64_t local = 0;
+  for (const json& type : types) {
+    if (!type.is_array() || type.size() != 2 || !type[0].is_array() ||
+        !type[1].is_number_integer() || type[1] < 0 || type[1] > layers) {
+      refuse();
+    }
+    const int64_t times = type[1].get<int64_t>();
+    for (const json& kind : type[0]) {
+      if (kind != "global" && kind != "local") refuse();
+      blocks += times;
+      if (kind == "local") local += times;
+    }
+  }
+  if (blocks != layers) refuse();
+  return local;
+}
+
+// Black et al. 2021: scores as they are, and a window in every other block.
+Architecture ReadGptNeo(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("num_layers");
+  a.hidden = c.Count("hidden_size");
+  a.heads = c.Count("num_heads");
+  a.intermediate = c.Count("intermediate_size", 4 * a.hidden);
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.PositiveCount("max_position_embeddings");
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.separate_projections = true;
+  a.attention_bias = a.scaled_scores = false;
+  a.windowed_layers = LocalBlocks(c, a.layers);
+  const int64_t window = c.PositiveCount("window_size", 256);
+  a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
+  ReadActivation(c, "activation_function", "gelu_new", a);
+  a.dropout = c.Share("resid_dropout");
+  const CountedDropout counted = {"resid_dropout", a.dropout};
+  ExpectDropout(c, "attention_dropout", 0.0, counted);
+  ExpectDropout(c, "embed_dropout", 0.0, counted);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  // The same as attention_types, block by block; and heads of other tasks.
+  Ignore(c,
+         {"attention_layers",
+          "classifier_dropout",
+          "gradient_checkpointing",
+          "summary_activation",
+          "summary_first_dropout",
+          "summary_proj_to_labels",
+          "summary_type",
+          "summary_use_proj"});
+  return a;
+}
+
+// What MPT's files say of attention in a map of its own: the share of dropout,
+// which is also that of hidden states.
+double MptDropout(const ConfigJson& c) {
+  constexpr const char* kKey = "attn_config";
+  if (!c.Has(kKey)) return 0.0;
+  const json& map = c.At(kKey);
+  if (!map.is_object()) c.Expected(kKey, "a map", map);
+  const json counted = {{"alibi", true},
+                        {"attn_type", "multihead_attention"},
+                        {"attn_uses_sequence_id", false},
+                        {"prefix_lm", false},
+                        {"qk_ln", false}};
+  // Of no count; null is none of each.
+  const std::set<std::string_view> harmless = {
+      "alibi_bias_max", "attn_impl", "model_type", "softmax_scale"};
+  double dropout = 0.0;
+  for (const auto& item : map.items()) {
+    const json& value = item.value();
+    const std::string place = fmt::format("{}.{}", kKey, item.key());
+    if (value.is_null() || harmless.contains(item.key())) continue;
+    if (item.key() == "attn_pdrop") {
+      dropout = value.is_number() ? value.get<double>() : -1.0;
+      if (!(dropout >= 0.0 && dropout < 1.0)) {
+        c.Expected(place, "a number from 0 to below 1", value);
+      }
+    } else if (!counted.contains(item.key())) {
+      c.Fail(place,
+             std::string("not understood for model_type mpt; it may change "
+                         "what a step computes"));
+    } else if (counted.at(item.key()) != value) {
+      c.Expected(place, counted.at(item.key()).dump(), value);
+    }
+  }
+  return dropout;
+}
+
+// MosaicML 2023: no biases, ALiBi.
+Architecture ReadMpt(const ConfigJson& c) {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.layers = c.Count("n_layers");
+  a.hidden = c.Count("d_model");
+  a.heads = c.Count("n_heads");
+  a.intermediate = 4 * a.hidden;
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.PositiveCount("max_seq_len", 2048);
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  a.position_kind = model::PositionKind::kAlibi;
+  a.norm_bias = false;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.dropout = MptDropout(c);
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  // Its class has these alone, whatever the file says.
+  c.Expect("embedding_fraction", 1.0);
+  c.Expect("expansion_ratio", 4);
+  c.Expect("logit_scale", nullptr);
+  c.Expect("no_bias", true);
+  Ignore(c,
+         {"emb_pdrop",
+          "init_config",
+          "init_device",
+          "learned_pos_emb",
+          "norm_type",
+          "tokenizer_name",
+          "verbose"});
   return a;
 }
 
@@ -301,15 +497,21 @@ Architecture ReadBloom(const ConfigJson& c) {
 
 constexpr std::array kLayerNormDecoders = {
     ModelType{"bloom", &ReadBloom},
+    ModelType{"codegen", &ReadCodeGen},
     ModelType{"cohere", &ReadCohere},
     ModelType{"cohere2", &ReadCohere2},
     ModelType{"falcon", &ReadFalcon},
     ModelType{"gpt2", &ReadGpt2},
     ModelType{"gpt_bigcode", &ReadGptBigCode},
+    ModelType{"gpt_neo", &ReadGptNeo},
     ModelType{"gpt_neox", &ReadGptNeoX},
     ModelType{"gptj", &ReadGptJ},
+    ModelType{"mpt", &ReadMpt},
+    ModelType{"nemotron", &ReadNemotron},
     ModelType{"olmo", &ReadOlmo},
+    ModelType{"openai-gpt", &ReadFirstGpt},
     ModelType{"opt", &ReadOpt},
+    ModelType{"persimmon", &ReadPersimmon},
     ModelType{"phi", &ReadPhi},
     ModelType{"stablelm", &ReadStableLm},
     ModelType{"starcoder2", &ReadStarcoder2},

@@ -1,4 +1,4 @@
-// Decoders of Llama's kind: RMSNorm, rotary positions, a gate, no experts.
+// Decoders of Llama's kind: RMSNorm, rotary positions, no experts.
 
 #include <fmt/format.h>
 
@@ -47,13 +47,19 @@ bool HasCap(const ConfigJson& c, const char* key) {
   return !c.IsNull(key) && c.Positive(key, /*fallback=*/30.0) > 0;
 }
 
-Architecture ReadGemma2(const ConfigJson& c) {
+// Gemma 2 without norms of what is added (Sinha et al. 2025, "VaultGemma").
+Architecture ReadVaultGemma(const ConfigJson& c) {
   Architecture a = ReadGemmas(c, UsualHeads(4));
   ReadWindow(c, (a.layers + 1) / 2, a, 4096);
-  Ignore(c, {"sliding_window_size"});  // published files say it twice
-  a.norm_placement = model::NormPlacement::kBoth;
   a.attention_soft_cap = HasCap(c, "attn_logit_softcapping");
   a.output_soft_cap = HasCap(c, "final_logit_softcapping");
+  return a;
+}
+
+Architecture ReadGemma2(const ConfigJson& c) {
+  Architecture a = ReadVaultGemma(c);
+  Ignore(c, {"sliding_window_size"});  // published files say it twice
+  a.norm_placement = model::NormPlacement::kBoth;
   return a;
 }
 
@@ -173,7 +179,23 @@ Architecture ReadGlm(const ConfigJson& c) {
   return a;
 }
 
+// Attention's output has no bias, whatever the file says.
+Architecture ReadHelium(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(20, 128));
+  a.output_bias = false;
+  return a;
+}
+
+// Llama's block with a square of ReLU in the place of a gate (AFM-4.5B).
+Architecture ReadArcee(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  return a;
+}
+
 constexpr std::array kLlamaKin = {
+    ModelType{"arcee", &ReadArcee},
     ModelType{"ernie4_5", &ReadErnie},
     ModelType{"exaone4", &ReadExaone4},
     ModelType{"gemma", &ReadGemma},
@@ -182,7 +204,10 @@ constexpr std::array kLlamaKin = {
     ModelType{"glm", &ReadGlm},
     ModelType{"glm4", &ReadGlm4},
     ModelType{"granite", &ReadGranites},
+    ModelType{"helium", &ReadHelium},
+    ModelType{"hunyuan_v1_dense", &ReadHunYuan},
     ModelType{"llama", [](const ConfigJson& c) { return ReadLlama(c); }},
+    ModelType{"ministral", &ReadMistral},
     ModelType{"mistral", &ReadMistral},
     ModelType{"olmo2", &ReadOlmo2},
     ModelType{"olmo3", &ReadOlmo3},
@@ -191,6 +216,7 @@ constexpr std::array kLlamaKin = {
     ModelType{"qwen3", [](const ConfigJson& c) { return ReadQwen(c, true); }},
     ModelType{"seed_oss", &ReadSeedOss},
     ModelType{"smollm3", &ReadSmolLm3},
+    ModelType{"vaultgemma", &ReadVaultGemma},
 };
 
 }  // namespace

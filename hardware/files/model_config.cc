@@ -210,7 +210,8 @@ std::vector<ModelType> AllTypes() {
   for (const auto types : {EncoderTypes(),
                            LlamaKinTypes(),
                            LayerNormDecoderTypes(),
-                           ExpertDecoderTypes()}) {
+                           ExpertDecoderTypes(),
+                           OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
   std::sort(all.begin(), all.end(), [](const ModelType& a, const ModelType& b) {
@@ -227,17 +228,22 @@ constexpr auto kCopied =
         {"decoder_layers", "num_decoder_layers"},
         {"dense_layers", "first_k_dense_replace"},
         {"dense_layers", "mlp_only_layers"},
+        {"dense_layers", "moe_layer_start_index"},
         {"embedding_size", "embedding_size"},
         {"embedding_size", "word_embed_proj_dim"},
         {"expert_intermediate", "moe_intermediate_size"},
         {"expert_intermediate", "intermediate_size"},
         {"experts", "num_experts"},
         {"experts", "num_local_experts"},
+        {"experts", "moe_num_experts"},
         {"experts", "n_routed_experts"},
         {"experts_per_token", "num_experts_per_tok"},
         {"experts_per_token", "experts_per_token"},
+        {"experts_per_token", "moe_k"},
+        {"experts_per_token", "moe_topk"},
         {"head_size", "head_dim"},
         {"head_size", "d_kv"},
+        {"head_size", "kv_channels"},
         {"heads", "encoder_attention_heads"},
         {"heads", "n_head"},
         {"heads", "n_heads"},
@@ -254,6 +260,7 @@ constexpr auto kCopied =
         {"intermediate", "ffn_hidden_size"},
         {"intermediate", "hidden_dim"},
         {"intermediate", "intermediate_size"},
+        {"key_value_heads", "multi_query_group_num"},
         {"key_value_heads", "num_kv_heads"},
         {"key_value_heads", "num_key_value_heads"},
         {"latent_key_value", "kv_lora_rank"},
@@ -268,6 +275,7 @@ constexpr auto kCopied =
         {"rotary_head_size", "rotary_dim"},
         {"token_types", "type_vocab_size"},
         {"value_head_size", "v_head_dim"},
+        {"vocabulary", "padded_vocab_size"},
         {"vocabulary", "vocab_size"},
         {"window", "local_attention"},
         {"window", "sliding_window"},
@@ -410,11 +418,14 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kGeluNew;
   } else if (name == "relu") {
     a.activation = model::Activation::kRelu;
+  } else if (name == "relu2") {
+    a.activation = model::Activation::kReluSquared;
   } else {
     c.Fail(
         key,
         fmt::format(
-            "expected silu, gelu, gelu_pytorch_tanh, gelu_new or relu, got {}",
+            "expected silu, gelu, gelu_pytorch_tanh, gelu_new, relu or relu2, "
+            "got {}",
             name));
   }
 }

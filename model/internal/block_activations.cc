@@ -215,6 +215,11 @@ int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   if (WritesGeluOut(w)) {
     bytes += 3 * rows * intermediate * Widths(w).wide;
   }
+  // A square keeps what it took, which is what ReLU gave and kept: under
+  // autocast a wide copy of that.
+  if (WritesSquareOut(w) && Widths(w).autocast) {
+    bytes += rows * intermediate * Widths(w).wide;
+  }
   return bytes;
 }
 

@@ -224,6 +224,35 @@ TEST_CASE("GPT-2's activation by operations, by hand") {
   CHECK(sums("gelu operation").first == 0);
 }
 
+// Bytes an element, by hand: fp32 8 (ReLU) + 8 (square), and back 8 (the base) +
+// 8 (twice) + 12 (by what comes) + 12 (ReLU); under autocast ReLU's in 2 bytes.
+TEST_CASE("the square of ReLU runs operation by operation") {
+  Workload w;
+  w.architecture = FindArchitecture("gpt2");
+  w.architecture.activation = Activation::kReluSquared;
+  w.architecture.layers = 1;
+  w.batch = 2;
+  w.sequence_length = 8;
+  const auto sums = [&](std::string_view name) {
+    int64_t launches = 0;
+    int64_t bytes = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name.text() != name) continue;
+      launches += kernel.launches;
+      bytes += kernel.bytes();
+    }
+    return std::pair{launches, bytes / (2 * 8 * 3072)};
+  };
+  using Sums = std::pair<int64_t, int64_t>;
+  CHECK(sums("squared relu operation") == Sums{2, 16});
+  CHECK(sums("squared relu gradient") == Sums{4, 40});
+  w.precision = Precision::kBf16;
+  CHECK(sums("squared relu operation") == Sums{2, 12});
+  CHECK(sums("squared relu gradient") == Sums{4, 34});
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(sums("squared relu operation").first == 0);
+}
+
 // Queries of cross-attention come from the decoder, keys and values from the
 // encoder: LightSeq2 makes the latter two in one product, also where both
 // sides are of one length.
@@ -659,6 +688,23 @@ TEST_CASE("a workload is refused with the limit it passes") {
   w = BertBase(0, 8);
   CHECK_THROWS_WITH_AS(
       Validate(w), "batch: expected a count of at least 1, got 0", InputError);
+}
+
+TEST_CASE("norms of heads run alike, whose weights they have or not") {
+  Workload shared;
+  shared.architecture = FindArchitecture("qwen3-0.6b");
+  Workload own = shared;
+  own.architecture.query_key_norm = QueryKeyNorm::kEachHead;
+  // 28 blocks, 16 and 8 heads of 128, of which one is there anyway.
+  CHECK(TotalParameters(own.architecture) -
+            TotalParameters(shared.architecture) ==
+        28 * (15 + 7) * 128);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const auto one = ExpandKernels(shared).Counts(phase);
+    const auto other = ExpandKernels(own).Counts(phase);
+    CHECK(one.vector_flops == other.vector_flops);
+    CHECK(one.launches == other.launches);
+  }
 }
 
 }  // namespace trainfare::model

@@ -87,6 +87,20 @@ TEST_CASE("GPT-2's activation by operations keeps what it makes") {
         3 * 4 * 1024 * 3072);
 }
 
+// ReLU keeps what it gives, which its square takes: as GELU what it takes, but
+// for a wide copy under autocast.
+TEST_CASE("a square of ReLU keeps a wide copy under autocast alone") {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    Workload w = Bert(8, 128, precision);
+    w.architecture = FindArchitecture("gpt2");
+    w.architecture.activation = Activation::kReluSquared;
+    Workload one_kernel = w;
+    one_kernel.architecture.activation = Activation::kGeluTanh;
+    CHECK(LayerActivationBytes(w) - LayerActivationBytes(one_kernel) ==
+          (precision == Precision::kBf16 ? 4 * 1024 * 3072 : 0));
+  }
+}
+
 // With everything in two bytes a block keeps 34 T h and, less the second copy
 // of the probabilities, 3 a score: Korthikanti et al. 2022, equation 1, has
 // 34 s b h + 5 a s^2 b.

@@ -32,6 +32,8 @@ at::Tensor GateOf(model::Activation activation, const at::Tensor& input) {
       return GeluByOperations(input);
     case model::Activation::kRelu:
       return at::relu(input);
+    case model::Activation::kReluSquared:
+      return at::square(at::relu(input));
     case model::Activation::kSilu:
       return at::silu(input);
   }

@@ -34,6 +34,8 @@ void CheckBlock(const Architecture& a) {
            placement != model::NormPlacement::kByFamily},
       {"a norm over all queries or keys at once",
        a.query_key_norm == model::QueryKeyNorm::kWhole},
+      {"a norm of queries or keys with weights of each head's own",
+       a.query_key_norm == model::QueryKeyNorm::kEachHead},
       {"positions that are not rotary",
        a.position_kind != model::PositionKind::kRotary},
       {"rotary positions of a part of a head",

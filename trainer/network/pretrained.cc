@@ -131,6 +131,7 @@ void TakeActivation(const Config& config, PretrainedConfig& result) {
     case model::Activation::kRelu:
       result.options.activation = Activation::kRelu;
       break;
+    case model::Activation::kReluSquared:
     case model::Activation::kSilu:
       config.Fail(fmt::format(
           "activation_function: expected gelu, gelu_new or relu, got {}",

@@ -51,6 +51,32 @@ void GeluByOperationsBackward(Pass& pass, int64_t elements) {
   operation(pass.element * 2, pass.element, 1);  // of x
 }
 
+// ReLU and its square, which autocast takes in fp32, as powers
+// (ReLUSquaredActivation in activations.py of Transformers 4.57; at::square is
+// at::pow, which is on autocast's list).
+void SquaredReluByOperations(Pass& pass, int64_t elements) {
+  constexpr KernelName kName = "squared relu operation";
+  pass.Elementwise(kName, elements, pass.element, pass.element, 1);
+  if (pass.autocast) {
+    pass.Copy("cast activation", elements, pass.element, pass.wide);
+  }
+  pass.Elementwise(kName, elements, pass.wide, pass.wide, 1);
+  CastOperand(pass, elements);
+}
+
+// What autograd runs of it, last to first: the gradient of a power is its
+// exponent times that power less one (a copy) times what comes, one after the
+// other.
+void SquaredReluByOperationsBackward(Pass& pass, int64_t elements) {
+  constexpr KernelName kName = "squared relu gradient";
+  WidenGradient(pass, elements);
+  pass.Elementwise(kName, elements, pass.wide, pass.wide, 0);
+  pass.Elementwise(kName, elements, pass.wide, pass.wide, 1);
+  pass.Elementwise(kName, elements, 2 * pass.wide, pass.wide, 1);
+  NarrowGradient(pass, elements);
+  pass.Elementwise(kName, elements, 2 * pass.element, pass.element, 1);
+}
+
 }  // namespace
 
 bool DropsActivation(const Pass& pass) {
@@ -74,6 +100,8 @@ void ActivationAlone(Pass& pass, KernelName name, int64_t elements) {
   const Workload& w = pass.workload;
   if (WritesGeluOut(w)) {
     GeluByOperations(pass, elements);
+  } else if (WritesSquareOut(w)) {
+    SquaredReluByOperations(pass, elements);
   } else {
     pass.Elementwise(
         name, elements, pass.element, pass.element, kGeluForwardFlops, 1);
@@ -84,6 +112,8 @@ void ActivationAloneBackward(Pass& pass, KernelName name, int64_t elements) {
   const Workload& w = pass.workload;
   if (WritesGeluOut(w)) {
     GeluByOperationsBackward(pass, elements);
+  } else if (WritesSquareOut(w)) {
+    SquaredReluByOperationsBackward(pass, elements);
   } else {
     pass.Elementwise(
         name, elements, 2 * pass.element, pass.element, kGeluBackwardFlops, 2);
@@ -148,6 +178,10 @@ void ActivationForward(Pass& pass, int64_t elements) {
 void ActivationBackward(Pass& pass, int64_t elements) {
   if (WritesGeluOut(pass.workload)) {
     GeluByOperationsBackward(pass, elements);
+    return;
+  }
+  if (WritesSquareOut(pass.workload)) {
+    SquaredReluByOperationsBackward(pass, elements);
     return;
   }
   const bool fused = pass.FusedPasses();

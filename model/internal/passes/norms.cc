@@ -115,7 +115,8 @@ void HeadNorms(Pass& pass,
                int64_t query_tokens,
                int64_t key_tokens) {
   const Architecture& a = pass.architecture;
-  if (a.query_key_norm == QueryKeyNorm::kHead) {
+  if (a.query_key_norm == QueryKeyNorm::kHead ||
+      a.query_key_norm == QueryKeyNorm::kEachHead) {
     norm(pass, query_tokens * a.heads, a.query_head_size(), pass.element);
     norm(pass, key_tokens * a.key_heads(), a.query_head_size(), pass.element);
   } else if (a.query_key_norm == QueryKeyNorm::kWhole) {

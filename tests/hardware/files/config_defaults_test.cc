@@ -40,6 +40,8 @@ TEST_CASE("a key that a saved file lacks is as its class has it") {
   constexpr auto kOfScript =
       std::to_array<std::pair<std::string_view, std::string_view>>({
           {"gemma3_text", "num_hidden_layers"},
+          {"cohere", "use_qk_norm"},
+          {"dots1", "first_k_dense_replace"},
           {"glm4_moe", "use_qk_norm"},
           {"stablelm", "use_qkv_bias"},
       });

@@ -271,6 +271,47 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("global_attn_every_n_layers": 0)",
              "8:31: global_attn_every_n_layers: expected an integer from 1 to "
              "16777216, got 0"},
+        Case{"hunyuan_v1_dense",
+             R"("use_cla": true)",
+             "8:12: use_cla: expected false, got true; nothing else is "
+             "counted"},
+        Case{"hunyuan_v1_moe",
+             R"("num_experts": 4, "moe_topk": [2, 2, 1, 2])",
+             "8:31: moe_topk: expected one count for all blocks, got "
+             "[2,2,1,2]"},
+        Case{"hunyuan_v1_moe",
+             R"("num_experts": 4, "num_shared_expert": [2, 2, 2, 2])",
+             "8:40: num_shared_expert: expected 1, got [2,2,2,2]"},
+        Case{"hunyuan_v1_moe",
+             R"("moe_intermediate_size": 64)",
+             "8:26: moe_intermediate_size: expected intermediate_size = 128, "
+             "got 64"},
+        Case{"granitemoehybrid",
+             R"("layer_types": ["attention", "mamba", "mamba", "mamba"])",
+             "8:30: layer_types[1]: expected full_attention or attention, got "
+             "\"mamba\"; other blocks are not counted"},
+        Case{"granitemoehybrid", "", "1:1: layer_types: missing"},
+        Case{"ernie4_5_moe",
+             R"("moe_layer_interval": 2)",
+             "8:23: moe_layer_interval: expected 1, got 2; nothing else is "
+             "counted"},
+        Case{"ernie4_5_moe",
+             R"("moe_layer_end_index": 2)",
+             "8:24: moe_layer_end_index: expected 3, got 2; nothing else is "
+             "counted"},
+        Case{"ernie4_5_moe",
+             R"("moe_layer_start_index": 5, "num_key_value_heads": 4)",
+             "8:26: moe_layer_start_index: expected a count of at most 4, got "
+             "5"},
+        Case{"flex_olmo",
+             R"("clip_qkv": 8.0)",
+             "8:13: clip_qkv: not understood for model_type flex_olmo; it may "
+             "change what a step computes"},
+        Case{"vaultgemma",
+             R"("sliding_window_size": 16)",
+             "8:24: sliding_window_size: not understood for model_type "
+             "vaultgemma; it may change what a step computes; did you mean "
+             "\"sliding_window\"?"},
         Case{"llama",
              R"("mlp_bais": true)",
              "8:13: mlp_bais: not understood for model_type llama; it may "
@@ -282,7 +323,7 @@ TEST_CASE("values that no such key has are refused by their place") {
         Case{"llama",
              R"("hidden_act": "tanhh")",
              "8:15: hidden_act: expected silu, gelu, gelu_pytorch_tanh, "
-             "gelu_new or relu, got tanhh"}}) {
+             "gelu_new, relu or relu2, got tanhh"}}) {
     CAPTURE(one.keys);
     CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) ==
           fmt::format(".json:{}", one.message));

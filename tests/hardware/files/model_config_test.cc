@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -240,6 +242,102 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
               "d_model": 768, "vocab_size": 50265,
               "max_position_embeddings": 1024, "scale_embedding": false})",
        139420416},
+      // xlm-roberta-base, camembert-base
+      {R"({"model_type": "xlm-roberta", )" + kEncoder +
+           R"("vocab_size": 250002, "max_position_embeddings": 514,
+              "type_vocab_size": 1, "pad_token_id": 1})",
+       278045186},
+      {R"({"model_type": "camembert", )" + kEncoder +
+           R"("vocab_size": 32005, "max_position_embeddings": 514,
+              "type_vocab_size": 1, "pad_token_id": 1})",
+       110623490},
+      // kyutai/helium-1-preview-2b
+      {R"({"model_type": "helium", "num_hidden_layers": 24,
+           "hidden_size": 2560, "num_attention_heads": 20,
+           "num_key_value_heads": 20, "head_dim": 128,
+           "intermediate_size": 7040, "vocab_size": 48000,
+           "max_position_embeddings": 4096})",
+       2172643840},
+      // tencent/Hunyuan-1.8B-Instruct, Hunyuan-A13B-Instruct
+      {R"({"model_type": "hunyuan_v1_dense", "num_hidden_layers": 32,
+           "hidden_size": 2048, "num_attention_heads": 16,
+           "num_key_value_heads": 4, "head_dim": 128,
+           "intermediate_size": 6144, "vocab_size": 120818,
+           "max_position_embeddings": 262144, "tie_word_embeddings": true,
+           "use_qk_norm": true, "use_cla": false,
+           "rope_scaling": {"alpha": 1000.0, "type": "dynamic"}})",
+       1791080448},
+      {R"({"model_type": "hunyuan_v1_moe", "num_hidden_layers": 32,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 3072, "vocab_size": 128167,
+           "max_position_embeddings": 32768, "tie_word_embeddings": true,
+           "num_experts": 64, "moe_topk": 8, "use_mixed_mlp_moe": true})",
+       80393183232},
+      {R"({"model_type": "ministral", "num_hidden_layers": 36,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 12288, "vocab_size": 131072,
+           "max_position_embeddings": 32768})",
+       8019808256},
+      // google/vaultgemma-1b
+      {R"({"model_type": "vaultgemma", "num_hidden_layers": 26,
+           "hidden_size": 1152, "num_attention_heads": 4,
+           "num_key_value_heads": 4, "head_dim": 256,
+           "intermediate_size": 6912, "vocab_size": 256000,
+           "max_position_embeddings": 1024})",
+       1038741120},
+      // rednote-hilab/dots.llm1.base
+      {R"({"model_type": "dots1", "num_hidden_layers": 62,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 32, "head_dim": 128,
+           "intermediate_size": 10944, "moe_intermediate_size": 1408,
+           "n_routed_experts": 128, "n_shared_experts": 2,
+           "num_experts_per_tok": 6, "first_k_dense_replace": 1,
+           "vocab_size": 152064, "max_position_embeddings": 32768})",
+       142774373888},
+      // allenai/FlexOlmo-7x7B-1T
+      {R"({"model_type": "flex_olmo", "num_hidden_layers": 32,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 32, "intermediate_size": 11008,
+           "vocab_size": 100352, "num_experts": 7, "num_experts_per_tok": 5,
+           "max_position_embeddings": 4096})",
+       33270665216},
+      {R"({"model_type": "granitemoeshared", "num_hidden_layers": 4,
+           "hidden_size": 1024, "num_attention_heads": 16,
+           "num_key_value_heads": 8, "intermediate_size": 512,
+           "shared_intermediate_size": 1024, "num_local_experts": 32,
+           "num_experts_per_tok": 8, "vocab_size": 49152,
+           "max_position_embeddings": 4096, "tie_word_embeddings": true})",
+       276964352},
+      // ibm-granite/granite-4.0-micro
+      {R"({"model_type": "granitemoehybrid", "num_hidden_layers": 40,
+           "hidden_size": 2560, "num_attention_heads": 40,
+           "num_key_value_heads": 8, "intermediate_size": 8192,
+           "shared_intermediate_size": 8192, "num_local_experts": 0,
+           "num_experts_per_tok": 0, "vocab_size": 100352,
+           "max_position_embeddings": 131072, "tie_word_embeddings": true,
+           "position_embedding_type": "rope",
+           "normalization_function": "rmsnorm", "layer_types": )" +
+           fmt::format("{}", std::vector<std::string>(40, "attention")) + "}",
+       3402836480},
+      {R"({"model_type": "granitemoehybrid", "num_hidden_layers": 2,
+           "hidden_size": 512, "num_attention_heads": 8,
+           "num_key_value_heads": 4, "intermediate_size": 256,
+           "shared_intermediate_size": 384, "num_local_experts": 4,
+           "num_experts_per_tok": 2, "vocab_size": 1000,
+           "max_position_embeddings": 64, "mamba_n_heads": 16,
+           "layer_types": ["attention", "attention"]})",
+       6928896},
+      // baidu/ERNIE-4.5-21B-A3B-PT
+      {R"({"model_type": "ernie4_5_moe", "num_hidden_layers": 28,
+           "hidden_size": 2560, "num_attention_heads": 20,
+           "num_key_value_heads": 4, "intermediate_size": 12288,
+           "vocab_size": 103424, "max_position_embeddings": 131072,
+           "moe_num_experts": 64, "moe_k": 6, "moe_intermediate_size": 1536,
+           "moe_num_shared_experts": 2, "moe_layer_start_index": 1,
+           "moe_layer_end_index": 27, "moe_layer_interval": 1})",
+       21825436160},
       // Its table of sinusoids does not train.
       {R"({"model_type": "marian", )" + kSides +
            R"("encoder_attention_heads": 8, "decoder_attention_heads": 8,
@@ -359,13 +457,18 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("model_type: unknown type \"longt5\""));
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "bart, bert, bloom, cohere, cohere2, deepseek_v2, deepseek_v3, "
-        "distilbert, electra, ernie4_5, exaone4, falcon, gemma, gemma2, "
-        "gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, gpt_neox, "
-        "gpt_oss, gptj, granite, granitemoe, llama, marian, mistral, "
-        "mixtral, modernbert, mt5, olmo, olmo2, olmo3, olmoe, opt, phi, "
-        "phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, "
-        "smollm3, stablelm, starcoder2, t5");
+        "arcee, bart, bert, bloom, camembert, chatglm, codegen, cohere, "
+        "cohere2, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
+        "electra, ernie4_5, ernie4_5_moe, exaone, exaone4, falcon, "
+        "flex_olmo, gemma, gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, "
+        "gpt_bigcode, gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
+        "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
+        "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, llama, "
+        "m2m_100, marian, megatron-bert, minicpm, ministral, mistral, "
+        "mixtral, modernbert, mpt, mt5, nemotron, olmo, olmo2, olmo3, olmoe, "
+        "openai-gpt, opt, pegasus, persimmon, phi, phi3, qwen, qwen2, "
+        "qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, smollm3, stablelm, "
+        "starcoder2, t5, vaultgemma, xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Prints tests/hardware/files/saved_configs.inc: of every model_type that
-hardware/files/model_config.h reads, a config.json as Transformers saves it, and
-the parameters that train of what it builds of it on the meta device: encoders
-with a classifier of two labels, others with a language model's head.
+hardware/files/model_config.h reads and Transformers has, a config.json as it
+saves it, and the parameters that train of what it builds of it on the meta
+device: encoders with a classifier of two labels, others with a language model's
+head.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
 environment); nothing is downloaded. Values are those of each type's own
@@ -19,23 +20,40 @@ import transformers as t
 FEW = {"num_hidden_layers": 4}
 # Its class says nothing of how many experts a token is sent to.
 DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
+# Nor do these of how many there are, or of blocks without Mamba's.
+DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
+        "first_k_dense_replace": 1}
+ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
 TYPES = {
-    "bart": {}, "bert": FEW, "bloom": {}, "cohere": FEW, "cohere2": FEW,
-    "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW, "distilbert": {},
-    "electra": FEW, "ernie4_5": FEW,
-    "exaone4": FEW, "falcon": FEW, "gemma": FEW, "gemma2": FEW,
+    "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
+    "cohere": {**FEW, "use_qk_norm": True},
+    "cohere2": FEW, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
+    "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
+    "ernie4_5_moe": FEW, "exaone4": FEW, "falcon": FEW, "flex_olmo": FEW,
+    "gemma": FEW, "gemma2": FEW,
     "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW, "glm4": FEW,
     "glm4_moe": {**FEW, "use_qk_norm": True}, "gpt2": {}, "gpt_bigcode": FEW,
-    "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
-    "granitemoe": FEW, "llama": FEW, "marian": {"scale_embedding": True},
-    "mistral": FEW, "mixtral": FEW, "modernbert": FEW, "mt5": {}, "olmo": FEW,
-    "olmo2": FEW, "olmo3": FEW, "olmoe": FEW, "opt": {}, "phi": FEW,
+    "gpt_neo": {}, "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
+    "granitemoe": FEW, "granitemoehybrid": ATTENTION, "granitemoeshared": FEW,
+    "helium": FEW, "hunyuan_v1_dense": {**FEW, "head_dim": 128},
+    "hunyuan_v1_moe": {**FEW, "head_dim": 128},
+    "llama": FEW,
+    "m2m_100": {"encoder_layerdrop": 0, "decoder_layerdrop": 0},
+    "marian": {"scale_embedding": True},
+    "megatron-bert": FEW,
+    "ministral": {**FEW, "head_dim": 128}, "mistral": FEW, "mixtral": FEW,
+    "modernbert": FEW, "mpt": {}, "mt5": {}, "nemotron": {**FEW, "num_key_value_heads": 8},
+    "olmo": FEW, "olmo2": FEW, "olmo3": FEW,
+    "olmoe": FEW, "openai-gpt": {},
+    "opt": {},
+    "pegasus": {"scale_embedding": True}, "persimmon": FEW, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
     "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
-    "starcoder2": FEW, "t5": {},
+    "starcoder2": FEW, "t5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
-ENCODERS = {"bert", "distilbert", "electra", "modernbert", "roberta"}
+ENCODERS = {"bert", "camembert", "distilbert", "electra", "megatron-bert",
+            "modernbert", "roberta", "xlm-roberta"}
 
 
 def head(config):

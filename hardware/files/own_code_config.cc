@@ -1,0 +1,140 @@
+// Types whose code comes with their files (auto_map), where what it computes is
+// published: blocks that a type of Transformers has, too, under other keys.
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/decoder_parts.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::Architecture;
+
+// Bai et al. 2023: the first Qwen. Its inner width is said of both products of
+// the gate together.
+Architecture ReadFirstQwen(const ConfigJson& c) {
+  Architecture usual;
+  usual.positions = c.PositiveCount("seq_length", 8192);
+  Architecture a = ReadLlama(c, /*tied=*/false, usual);
+  a.intermediate /= 2;
+  a.head_size = c.PositiveCount("kv_channels", 128);
+  a.separate_projections = false;
+  a.attention_bias = true;
+  a.output_bias = a.feed_forward_bias = !c.Flag("no_bias", true);
+  a.dropout = c.Share("emb_dropout_prob");
+  ExpectDropout(c, "attn_dropout_prob", 0.0, {"emb_dropout_prob", a.dropout});
+  c.Expect("rotary_pct", 1.0);
+  Ignore(c,
+         {"bf16",
+          "fp16",
+          "fp32",
+          "onnx_safe",
+          "rotary_emb_base",
+          "scale_attn_weights",
+          "softmax_in_fp32",
+          "tokenizer_type",
+          "use_cache_kernel",
+          "use_cache_quantization",
+          "use_dynamic_ntk",
+          "use_flash_attn",
+          "use_logn_attn"});
+  return a;
+}
+
+// Cai et al. 2024, and the first InternLM: biases of attention where the file
+// has them.
+Architecture ReadInternLm(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.attention_bias = a.output_bias = c.Flag("bias", true);
+  return a;
+}
+
+Architecture ReadInternLm2(const ConfigJson& c) {
+  Architecture a = ReadInternLm(c);
+  a.separate_projections = false;
+  return a;
+}
+
+// Published without biases; which of them each key is of differs from code to
+// code.
+Architecture ReadInternLm3(const ConfigJson& c) {
+  c.Expect("bias", false);
+  c.Expect("qkv_bias", false);
+  return ReadLlama(c);
+}
+
+// GLM et al. 2024, "ChatGLM": GLM-4's block with one matrix for queries, keys
+// and values, and one for both products of the gate.
+Architecture ReadChatGlm(const ConfigJson& c) {
+  Architecture usual;
+  usual.layers = c.PositiveCount("num_layers");
+  usual.intermediate = c.PositiveCount("ffn_hidden_size");
+  usual.vocabulary = c.PositiveCount("padded_vocab_size");
+  usual.positions = c.PositiveCount("seq_length");
+  usual.head_size = c.PositiveCount("kv_channels", 128);
+  Architecture a = ReadLlama(c, /*tied=*/false, usual);
+  if (c.Flag("multi_query_attention", false)) {
+    a.key_value_heads = c.PositiveCount("multi_query_group_num", 1);
+  }
+  a.separate_projections = false;
+  a.joint_gate = true;
+  a.attention_bias = c.Flag("add_qkv_bias", false);
+  a.rotary_head_size = RotarySize(a, 0.5);
+  a.dropout = c.Share("hidden_dropout");
+  ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
+  c.Expect("add_bias_linear", false);
+  c.Expect("apply_residual_connection_post_layernorm", false);
+  c.Expect("fp32_residual_connection", false);
+  c.Expect("post_layer_norm", true);
+  c.Expect("quantization_bit", 0);
+  c.Expect("rmsnorm", true);
+  Ignore(c,
+         {"apply_query_key_layer_scaling",
+          "attention_softmax_in_fp32",
+          "bias_dropout_fusion",
+          "classifier_dropout",
+          "interleaved_qkv",
+          "layernorm_epsilon",
+          "multi_query_group_num",
+          "original_rope",
+          "rope_ratio"});
+  return a;
+}
+
+// An et al. 2024: Llama's blocks.
+Architecture ReadExaone(const ConfigJson& c) {
+  Architecture usual;
+  usual.layers = c.PositiveCount("num_layers");
+  Architecture a = ReadLlama(c, /*tied=*/true, usual);
+  ReadActivation(c, "activation_function", "silu", a);
+  ExpectDropout(c, "embed_dropout", 0.0, {"attention_dropout", a.dropout});
+  ExpectDropout(c, "resid_dropout", 0.0, {"attention_dropout", a.dropout});
+  return a;
+}
+
+// Hu et al. 2024: Llama's blocks with scales, as Granite has them.
+Architecture ReadMiniCpm(const ConfigJson& c) {
+  c.Expect("num_experts", 0);
+  Ignore(c, {"dim_model_base", "scale_depth", "scale_emb"});
+  return ReadLlama(c, /*tied=*/true);
+}
+
+constexpr std::array kOwnCode = {
+    ModelType{"chatglm", &ReadChatGlm},
+    ModelType{"exaone", &ReadExaone},
+    ModelType{"internlm", &ReadInternLm},
+    ModelType{"internlm2", &ReadInternLm2},
+    ModelType{"internlm3", &ReadInternLm3},
+    ModelType{"minicpm", &ReadMiniCpm},
+    ModelType{"qwen", &ReadFirstQwen},
+};
+
+}  // namespace
+
+std::span<const ModelType> OwnCodeTypes() { return kOwnCode; }
+
+}  // namespace trainfare::hardware
