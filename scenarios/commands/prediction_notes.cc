@@ -146,8 +146,9 @@ void AddAdvice(const Scenario& scenario,
       });
   notes.emplace_back(
       advice.empty()
-          ? std::string("neither recomputation, shards, narrow weights nor "
-                        "adapters make it fit; --largest model says what does")
+          ? std::string(
+                "neither recomputation, shards, narrow weights and state nor "
+                "adapters make it fit; --largest model says what does")
           : fmt::format("it fits with {}", fmt::join(advice, ", or with ")));
 }
 
