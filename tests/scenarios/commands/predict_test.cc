@@ -404,6 +404,29 @@ TEST_CASE("all of a model is offered with a coarser update, where that fits") {
   CHECK(HasNote(Predict(small), "or with --set optimizer.state_bits=8 ("));
 }
 
+TEST_CASE("what an allocator holds besides is said where it is too much") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3-70b", 4096, "h100_sxm");
+  options.devices = 8;
+  options.overrides.batches = {1};
+  options.overrides.precisions = {"bf16"};
+  options.overrides.settings = {"narrow_weights=true",
+                                "optimizer.masters=none",
+                                "gradient_checkpointing=true",
+                                "parallel.shard=fsdp",
+                                "attention=flash",
+                                "stack=compiled"};
+  const Report close = Predict(options);
+  CHECK(close.exit_code == kOk);
+  CHECK(HasNote(
+      close, "batch 1, length 4096: may run out: an allocator holds up to "));
+  // What is asked for already is no advice.
+  CHECK_FALSE(HasNote(close, "is safe"));
+  // With twice the devices there is room for that.
+  options.devices = 16;
+  CHECK_FALSE(HasNote(Predict(options), "may run out"));
+}
+
 TEST_CASE("where attention is latent the advice names matrices that it has") {
   const FitFolder none;
   PredictOptions options = OfModel("deepseek-v2-lite", 4096, "h200_sxm");
