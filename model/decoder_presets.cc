@@ -505,9 +505,11 @@ std::vector<Architecture> DecoderPresets() {
       // microsoft/phi-1_5, phi-2
       Phi("phi-1.5", {24, 2048, 32, 32, 8192, 51200, 2048}, 0.0),
       Phi("phi-2", {32, 2560, 32, 32, 10240, 51200, 2048}, 0.1),
-      // Phi-3-mini-4k-instruct, Phi-3-medium-4k-instruct, Phi-4-mini, phi-4
+      // Phi-3-mini-4k-instruct, Phi-3.5-mini-instruct, whose window of 262144 is
+      // all, Phi-3-medium-4k-instruct, Phi-4-mini, phi-4
       Windowed(
           Llama("phi-3-mini", {32, 3072, 32, 32, 8192, 32064, 4096}), 2047, 32),
+      Llama("phi-3.5-mini", {32, 3072, 32, 32, 8192, 32064, 131072}),
       Windowed(Llama("phi-3-medium", {40, 5120, 40, 10, 17920, 32064, 4096}),
                2047,
                40),

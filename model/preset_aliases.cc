@@ -167,6 +167,8 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"codegemma-7b", "gemma-7b"},
     {"phi-1", "phi-1.5"},
     {"phi-3-mini-4k", "phi-3-mini"},
+    {"phi-3-mini-128k", "phi-3.5-mini"},
+    {"phi-3.5-mini-128k", "phi-3.5-mini"},
     {"phi-3-medium-4k", "phi-3-medium"},
     {"phi-4-mini-reasoning", "phi-4-mini"},
     {"phi-4-reasoning", "phi-4", 32'768},

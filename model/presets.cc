@@ -109,6 +109,11 @@ bool IsIdle(std::string_view word, std::string_view lowered_name) {
 // Whose models bear the names of presets and have vocabularies of their own.
 constexpr std::array<std::string_view, 1> kOthersOfAName = {"klue"};
 
+// Whose blocks are other than those of presets that are spelled nearly alike
+// ("deberta-v3-base", "roberta-base"): none is suggested in their place.
+constexpr auto kFamiliesWithoutPreset = std::to_array<std::string_view>(
+    {"deberta", "longformer", "mpnet", "xlnet"});
+
 // "llama" of "meta/llama", the form of a repository of models; a path stays.
 std::string_view WithoutOrganisation(std::string_view name) {
   const size_t slash = name.find('/');
@@ -262,6 +267,13 @@ std::string ComparedName(std::string_view name) {
   return compared;
 }
 
+bool IsOfFamilyWithoutPreset(std::string_view compared) {
+  return std::any_of(
+      kFamiliesWithoutPreset.begin(),
+      kFamiliesWithoutPreset.end(),
+      [&](std::string_view family) { return compared.starts_with(family); });
+}
+
 // Names that go on from a family's as it is spelled, the shortest first:
 // "llama-3-8b" from "llama3", which "llama-30b" does not.
 std::vector<std::string_view> NamesOfFamily(std::string_view name) {
@@ -344,11 +356,14 @@ const Architecture& FindArchitectureOr(std::string_view name,
   std::vector<std::string_view> names;
   for (const Named& known : AllNames()) names.push_back(known.name);
   const std::vector<std::string_view> family = NamesOfFamily(name);
-  const std::string near =
-      family.empty()
-          ? DidYouMean(ComparedName(name), names)
-          : fmt::format("; did you mean {}?",
-                        QuotedAlternatives({family.begin(), family.end()}));
+  const std::string compared = ComparedName(name);
+  std::string near;
+  if (!family.empty()) {
+    near = fmt::format("; did you mean {}?",
+                       QuotedAlternatives({family.begin(), family.end()}));
+  } else if (!IsOfFamilyWithoutPreset(compared)) {
+    near = DidYouMean(compared, names);
+  }
   throw InputError(
       fmt::format("unknown model \"{}\"{}{} see trainfare list models{}",
                   name,

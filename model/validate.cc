@@ -405,7 +405,7 @@ void ValidateFp8(const Workload& w) {
 }
 
 // Muon and Adafactor look at whole matrices, each in the framework's own
-// operations.
+// operations, which only the compiler of a whole graph makes one pass of.
 void ValidateOptimizer(const Workload& w) {
   const Optimizer& o = w.optimizer;
   if (o.state_bits != 0 && o.state_bits != 8 && o.state_bits != 16) {
@@ -442,7 +442,10 @@ void ValidateOptimizer(const Workload& w) {
   if (o.masters == Masters::kInUpdate) {
     refuse("optimizer.masters", "apart or none", ToText(o.masters));
   }
-  if (!muon && o.implementation == OptimizerImplementation::kFused) {
+  const bool is_graph =
+      w.stack.fusion == Fusion::kXla || w.stack.fusion == Fusion::kCompiled;
+  if (!muon && !is_graph &&
+      o.implementation == OptimizerImplementation::kFused) {
     refuse("optimizer.implementation",
            "for_loop or multi_tensor",
            ToText(o.implementation));

@@ -51,6 +51,10 @@ inline constexpr std::string_view kHintOfBase =
     "weights of 4 or 8 bits are those beside adapters, "
     "trainable.lora.base_bits "
     "with precision bf16";
+inline constexpr std::string_view kHintOfMx =
+    "precision fp8 with fp8.scaling=blocks";
+inline constexpr std::string_view kHintOfFour =
+    "training in 4 bits is not modelled; fp8 is the narrowest";
 template <>
 inline constexpr auto kWordHints<Precision> =
     std::to_array<WordHint>({{"amp", "fp16 or bf16, each mixed with fp32"},
@@ -60,7 +64,10 @@ inline constexpr auto kWordHints<Precision> =
                              {"int4", kHintOfBase},
                              {"int8", kHintOfBase},
                              {"4bit", kHintOfBase},
-                             {"8bit", kHintOfBase}});
+                             {"8bit", kHintOfBase},
+                             {"mxfp8", kHintOfMx},
+                             {"mxfp4", kHintOfFour},
+                             {"nvfp4", kHintOfFour}});
 
 enum class OptimizerKind {
   kNone,
@@ -197,6 +204,19 @@ inline constexpr auto kWordAliases<Fusion> =
                                  {Fusion::kXla, "jax"},
                                  {Fusion::kLiger, "liger-kernel"},
                                  {Fusion::kLiger, "liger_kernel"}});
+// Several libraries in one, which no stack is alone.
+inline constexpr std::string_view kHintOfMegatron =
+    "lightseq, hand-fused layers over narrow weights, is the nearest";
+template <>
+inline constexpr auto kWordHints<Fusion> =
+    std::to_array<WordHint>({{"te", kHintOfMegatron},
+                             {"transformer_engine", kHintOfMegatron},
+                             {"transformer-engine", kHintOfMegatron},
+                             {"transformerengine", kHintOfMegatron},
+                             {"megatron", kHintOfMegatron},
+                             {"megatron-lm", kHintOfMegatron},
+                             {"megatron-core", kHintOfMegatron},
+                             {"megatron_core", kHintOfMegatron}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
@@ -257,6 +277,20 @@ inline constexpr auto kWords<LossKernels> =
                         {LossKernels::kFused, "fused"},
                         {LossKernels::kFusedWidened, "fused_widened"},
                         {LossKernels::kChunked, "chunked"}});
+// Liger's makes its gradient with the loss, of some rows at a time; that of
+// Wijmans et al. (2025, "Cut Your Losses") has logits on the chip alone, twice.
+inline constexpr std::string_view kHintOfCut =
+    "chunked is the nearest, which has logits of some rows in memory";
+template <>
+inline constexpr auto kWordAliases<LossKernels> =
+    std::to_array<Word<LossKernels>>(
+        {{LossKernels::kChunked, "fused_linear_cross_entropy"},
+         {LossKernels::kChunked, "liger_fused_linear_cross_entropy"}});
+template <>
+inline constexpr auto kWordHints<LossKernels> =
+    std::to_array<WordHint>({{"cut_cross_entropy", kHintOfCut},
+                             {"cut-cross-entropy", kHintOfCut},
+                             {"cce", kHintOfCut}});
 
 // How the experts of a block run.
 enum class ExpertKernels {
@@ -449,6 +483,12 @@ inline constexpr auto kWordHints<Shard> = std::to_array<WordHint>(
      {"hybrid_shard",
       "fsdp, with parallel.replicate copies of the whole state"},
      {"shard_grad_op", "fsdp, with parallel.reshard_after_forward: false"},
+     {"zero1_offload", "zero1, with parallel.offload: optimizer"},
+     {"zero2_offload", "zero2, with parallel.offload: optimizer"},
+     {"zero3_offload",
+      "zero3, with parallel.offload: optimizer, or parameters, too"},
+     {"zero_offload", "zero2, with parallel.offload: optimizer"},
+     {"zero_infinity", "zero3, with parallel.offload: parameters"},
      {"deepspeed", "zero1, zero2 or zero3, by its stage"}});
 
 // What of the training state waits in the host's memory (model/offload.h).

@@ -15,6 +15,14 @@ struct ForeignKey {
 constexpr std::string_view kStaticPadding = "padding: { static: LENGTH }";
 constexpr std::string_view kBaseBits =
     "trainable: { lora: { rank: RANK, base_bits: 4 } }";
+constexpr std::string_view kTensorParallel =
+    "tensor parallelism is not modelled; parallel.shard divides state";
+constexpr std::string_view kPipelineParallel =
+    "pipeline parallelism is not modelled; parallel.shard divides state";
+constexpr std::string_view kContextParallel =
+    "context parallelism is not modelled: a sequence is of one device";
+constexpr std::string_view kExpertParallel =
+    "expert parallelism is not modelled; parallel.shard divides state";
 constexpr std::string_view kAdapters =
     "trainable: { lora: { rank: RANK, matrices: [query, value] } }";
 
@@ -91,6 +99,57 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"zero_stage", "shard", "shard: zero1, zero2 or zero3"},
     {"experts_implementation", "experts", "experts: grouped"},
     {"sharding_strategy", "shard", "shard: fsdp"},
+    {"quantization", "trainable", kBaseBits},
+    {"quantization_config", "trainable", kBaseBits},
+    {"bnb_4bit_quant_type", "trainable", kBaseBits},
+    {"bnb_4bit_compute_dtype", "precision", "precision"},
+    {"tensor", "shard", kTensorParallel},
+    {"tp", "shard", kTensorParallel},
+    {"tp", "parallel", kTensorParallel},
+    {"tensor_parallel", "shard", kTensorParallel},
+    {"tensor_parallel", "parallel", kTensorParallel},
+    {"tensor_parallel_size", "shard", kTensorParallel},
+    {"tensor_parallel_size", "parallel", kTensorParallel},
+    {"tensor_model_parallel_size", "parallel", kTensorParallel},
+    {"pipeline", "shard", kPipelineParallel},
+    {"pp", "shard", kPipelineParallel},
+    {"pp", "parallel", kPipelineParallel},
+    {"pipeline_parallel", "shard", kPipelineParallel},
+    {"pipeline_parallel", "parallel", kPipelineParallel},
+    {"pipeline_parallel_size", "shard", kPipelineParallel},
+    {"pipeline_parallel_size", "parallel", kPipelineParallel},
+    {"pipeline_model_parallel_size", "parallel", kPipelineParallel},
+    {"context", "shard", kContextParallel},
+    {"cp", "shard", kContextParallel},
+    {"context_parallel_size", "parallel", kContextParallel},
+    {"expert", "shard", kExpertParallel},
+    {"ep", "shard", kExpertParallel},
+    {"expert_parallel_size", "parallel", kExpertParallel},
+    {"expert_model_parallel_size", "parallel", kExpertParallel},
+});
+
+struct ForeignValue {
+  std::string_view key;  // of ours
+  std::string_view value;
+  std::string_view instead;
+};
+constexpr std::string_view kSelective =
+    "operation_checkpointing or attention_checkpointing: true in its place, "
+    "or beside gradient_checkpointing: true checkpointed_blocks: BLOCKS";
+constexpr auto kForeignValues = std::to_array<ForeignValue>({
+    {"gradient_checkpointing", "selective", kSelective},
+    {"gradient_checkpointing", "partial", kSelective},
+    {"gradient_checkpointing", "full", "true"},
+    {"base_bits", "nf4", "4"},
+    {"base_bits", "fp4", "4"},
+    {"base_bits", "int4", "4"},
+    {"base_bits", "4bit", "4"},
+    {"base_bits", "int8", "8"},
+    {"base_bits", "8bit", "8"},
+    {"trainable", "lora", kAdapters},
+    {"trainable", "qlora", kBaseBits},
+    {"trainable", "all", "leave it out, and all trains"},
+    {"trainable", "full", "leave it out, and all trains"},
 });
 
 }  // namespace
@@ -104,6 +163,14 @@ std::string_view InsteadOfKey(std::string_view key,
     }
   }
   return "";
+}
+
+std::string_view InsteadOfValue(std::string_view key, std::string_view value) {
+  const auto found = std::find_if(
+      kForeignValues.begin(), kForeignValues.end(), [&](const auto& foreign) {
+        return foreign.key == key && foreign.value == value;
+      });
+  return found == kForeignValues.end() ? "" : found->instead;
 }
 
 }  // namespace trainfare::hardware

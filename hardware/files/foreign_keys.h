@@ -1,6 +1,6 @@
 #pragma once
 
-// Keys of other programs' settings in the place of ours.
+// Keys and values of other programs' settings in the place of ours.
 
 #include <span>
 #include <string_view>
@@ -12,5 +12,8 @@ namespace trainfare::hardware {
 // nothing is known of it there.
 std::string_view InsteadOfKey(std::string_view key,
                               std::span<const std::string_view> known);
+// The same for what other programs have as the value of a key of ours where it
+// is no word: "nf4" as base_bits.
+std::string_view InsteadOfValue(std::string_view key, std::string_view value);
 
 }  // namespace trainfare::hardware

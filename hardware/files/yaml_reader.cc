@@ -40,6 +40,15 @@ std::string Got(const YamlNode& node) {
   return plain ? node.text : fmt::format("\"{}\"", Shown(node.text));
 }
 
+// "; hint: 4" where what stands at `node` is another program's; else empty.
+std::string ValueHint(const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::kScalar) return "";
+  const std::string path = internal::PathOf(node);
+  const std::string_view instead = InsteadOfValue(
+      std::string_view(path).substr(path.rfind('.') + 1), node.text);
+  return instead.empty() ? "" : fmt::format("; hint: {}", instead);
+}
+
 std::string IntegerRange(int64_t min, int64_t max) {
   if (max == Reader::kNoLimit) {
     return fmt::format("an integer of at least {}", min);
@@ -271,7 +280,9 @@ bool Reader::Flag(std::string_view key) const {
   const Node& node = Scalar(key, kExpected);
   if (!node.quoted && node.text == "true") return true;
   if (!node.quoted && node.text == "false") return false;
-  FailAt(node, fmt::format("expected {}, got {}", kExpected, Got(node)));
+  FailAt(node,
+         fmt::format(
+             "expected {}, got {}{}", kExpected, Got(node), ValueHint(node)));
 }
 
 int64_t Reader::IntegerOf(const Node& node, int64_t min, int64_t max) const {
@@ -279,9 +290,11 @@ int64_t Reader::IntegerOf(const Node& node, int64_t min, int64_t max) const {
       node.kind == Node::Kind::kScalar && !node.quoted ? ParseInteger(node.text)
                                                        : std::nullopt;
   if (!value || *value < min || *value > max) {
-    FailAt(
-        node,
-        fmt::format("expected {}, got {}", IntegerRange(min, max), Got(node)));
+    FailAt(node,
+           fmt::format("expected {}, got {}{}",
+                       IntegerRange(min, max),
+                       Got(node),
+                       ValueHint(node)));
   }
   return *value;
 }
@@ -412,7 +425,10 @@ Reader Reader::Map(std::string_view key) const {
   constexpr std::string_view kExpected = "a map of keys";
   Node& found = Require(key, kExpected);
   if (found.kind != Node::Kind::kMap) {
-    FailAt(found, fmt::format("expected {}, got {}", kExpected, Got(found)));
+    FailAt(
+        found,
+        fmt::format(
+            "expected {}, got {}{}", kExpected, Got(found), ValueHint(found)));
   }
   return {document_, &found};
 }

@@ -105,6 +105,15 @@ std::filesystem::path WholeName(const std::string& file) {
   return error ? std::filesystem::path(file) : whole;
 }
 
+// "; hint: 2048 or 2000" for what is left of a number where that is "k".
+std::string HintOfThousands(int64_t number, std::string_view unread) {
+  constexpr int64_t kMost = 1'000'000;
+  if (number < 1 || number > kMost || (unread != "k" && unread != "K")) {
+    return "";
+  }
+  return fmt::format("; hint: {} or {}", number * 1024, number * 1000);
+}
+
 }  // namespace
 
 bool IsSameFile(const std::string& a, const std::string& b) {
@@ -121,10 +130,12 @@ std::string WholeNumber(std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && rest == end) return "";
+  const bool is_read = error == std::errc();
   return "expected a whole number" +
          std::string(error == std::errc::result_out_of_range ? " of 64 bits"
                                                              : "") +
-         ", got \"" + text + "\"";
+         ", got \"" + text + "\"" +
+         (is_read ? HintOfThousands(number, {rest, end}) : "");
 }
 
 std::string Choices(const std::vector<std::string_view>& words) {

@@ -135,6 +135,23 @@ std::string NotBoth(const std::string& message) {
          message.substr(at + kExcludes.size());
 }
 
+// The same message with the name of the option at its front as it was typed:
+// the library says the first of several names.
+std::string AsTyped(CLI::App& app,
+                    const std::vector<std::string>& arguments,
+                    const std::string& message) {
+  const std::string first = message.substr(0, message.find(':'));
+  const CLI::Option* option = AskedCommand(app).get_option_no_throw(first);
+  if (option == nullptr) return message;
+  std::string typed;
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name == first) return message;
+    if (IsOption(name) && option->check_name(name)) typed = name;
+  }
+  return typed.empty() ? message : typed + message.substr(first.size());
+}
+
 // What is wrong with the number of options or their values; "" where that is
 // not it.
 std::string Miscounted(CLI::App& app,
@@ -153,7 +170,8 @@ std::optional<int> Parse(CLI::App& app,
   // A value that cannot be is bad input, whatever its option.
   const auto refuse_value = [&](const CLI::ParseError& error) {
     const std::string message = Miscounted(app, arguments);
-    return message.empty() ? Fail(error.what(), kInput) : refuse(message);
+    return message.empty() ? Fail(AsTyped(app, arguments, error.what()), kInput)
+                           : refuse(message);
   };
   RefuseEmptyValues(app);
   if (const std::string unknown = UnknownCommand(app, arguments);

@@ -55,6 +55,16 @@ constexpr auto kChanges = std::to_array<Change>({
        return model::BytesPerElement(w.precision) < 4 &&
               !std::exchange(w.stack.narrow_weights, true);
      }},
+    {"--set optimizer.masters=none",
+     [](Workload& w, int64_t) {
+       return w.stack.narrow_weights &&
+              std::exchange(w.optimizer.masters, model::Masters::kNone) !=
+                  model::Masters::kNone;
+     }},
+    {"--set optimizer.state_bits=8",
+     [](Workload& w, int64_t) {
+       return std::exchange(w.optimizer.state_bits, 8) == 0;
+     }},
     {kAdapterFlag,
      [](Workload& w, int64_t) {
        if (w.trainable.lora_rank > 0) return false;
@@ -72,7 +82,12 @@ constexpr auto kChanges = std::to_array<Change>({
               std::exchange(w.trainable.base_bits, 4) == 0;
      }},
 });
-constexpr size_t kAdapters = 5;  // the first of those that train adapters
+constexpr size_t kUpdates = 5;   // the first of those that round the update
+constexpr size_t kAdapters = 7;  // the first of those that train adapters
+constexpr unsigned kNoMasters = 1U << kUpdates;
+constexpr unsigned kStateBits = kNoMasters << 1U;
+constexpr unsigned kLora = 1U << kAdapters;
+constexpr unsigned kFewBits = kLora << 1U;
 
 // What is to be changed, and on how many devices.
 struct FitQuestion {
@@ -99,12 +114,12 @@ std::optional<std::string> Changed(const FitQuestion& question, unsigned bits) {
   }
 }
 
-// The fewest of the first `among` changes, with all of `always`.
+// The fewest of the changes that leave the update what it is, with all of
+// `always`.
 std::optional<std::string> Fewest(const FitQuestion& question,
-                                  size_t among,
                                   unsigned always) {
-  for (int count = 0; count <= static_cast<int>(among); ++count) {
-    for (unsigned bits = 0; bits < 1U << among; ++bits) {
+  for (int count = 0; count <= static_cast<int>(kUpdates); ++count) {
+    for (unsigned bits = 0; bits < 1U << kUpdates; ++bits) {
       if (std::popcount(bits) != count) continue;
       const auto outcome = Changed(question, bits | always);
       if (!outcome) continue;
@@ -133,16 +148,21 @@ std::vector<std::string> MemoryAdvice(const Scenario& scenario,
   const auto add = [&](const std::optional<std::string>& line) {
     if (line) advice.push_back(*line);
   };
-  add(Fewest(question, kAdapters, 0));
+  add(Fewest(question, 0));
   if (scenario.workload.work != model::Work::kTraining) return advice;
-  constexpr unsigned kLora = 1U << kAdapters;
-  constexpr unsigned kFewBits = kLora << 1U;
+  // Those of the update learn otherwise: only where no other is enough.
+  if (advice.empty()) {
+    add(Fewest(question, kNoMasters));
+    add(Fewest(question, kStateBits));
+    if (advice.empty()) {
+      add(Fewest(question, kNoMasters | kStateBits));
+    }
+  }
   const bool adapts = scenario.workload.trainable.lora_rank > 0;
-  auto adapters = adapts ? std::optional<std::string>()
-                         : Fewest(question, kAdapters, kLora);
+  auto adapters =
+      adapts ? std::optional<std::string>() : Fewest(question, kLora);
   if (!adapters) {
-    adapters =
-        Fewest(question, kAdapters, adapts ? kFewBits : kLora | kFewBits);
+    adapters = Fewest(question, adapts ? kFewBits : kLora | kFewBits);
   }
   add(adapters);
   return advice;

@@ -24,9 +24,10 @@ inline constexpr std::string_view kLatentAdapterFlag =
 using FitTrial = std::function<std::optional<std::string>(const Scenario&)>;
 
 // The fewest changes of the command line with which `scenario` fits on up to so
-// many devices: of how all of it is trained, and with adapters in its place. A
-// line each, what serves nothing left out; empty: none of these changes is
-// enough. A trial may throw InputError for a job that is none.
+// many devices: of how all of it is trained (where only a coarser update is
+// enough, without fp32 masters, and with state in 8 bits), and with adapters in
+// its place. A line each, what serves nothing left out; empty: none of these
+// changes is enough. A trial may throw InputError for a job that is none.
 std::vector<std::string> MemoryAdvice(const Scenario& scenario,
                                       int64_t devices,
                                       const FitTrial& trial);

@@ -36,21 +36,44 @@ bool AnyFits(const std::vector<JobEstimate>& jobs) {
   return AnyFitting(jobs, [](const JobEstimate&) { return true; });
 }
 
+// "; a smaller batch is safe": what takes less memory than `w`, and is not
+// asked for already; empty where nothing is.
+std::string SaferSettings(const model::Workload& w) {
+  std::vector<std::string_view> settings;
+  if (w.batch > 1) settings.emplace_back("a smaller batch");
+  if (!w.gradient_checkpointing && w.work != model::Work::kForward) {
+    settings.emplace_back("gradient_checkpointing");
+  }
+  if (settings.empty()) return "";
+  return fmt::format("; {} is safe", fmt::join(settings, " or "));
+}
+
 }  // namespace
 
 std::optional<Note> MemoryNote(const JobEstimate& job) {
-  const model::Bytes<> high = MemoryRangeOf(job.memory.total()).high;
-  if (!job.fits() || high <= job.capacity) return std::nullopt;
-  return Note(
-      fmt::format(
-          "batch {}, length {}: the 80 % interval of its memory reaches "
-          "to {}, past the {} that there are; a smaller batch or "
-          "gradient_checkpointing is safe",
-          job.workload.batch,
-          job.workload.sequence_length,
-          FormatBytes(high),
-          FormatBytes(job.capacity)),
-      Caution::kMemoryInInterval);
+  if (!job.fits()) return std::nullopt;
+  const model::Workload& w = job.workload;
+  const model::MemoryEstimate& memory = job.memory;
+  const model::Bytes<> high = MemoryRangeOf(memory.total()).high;
+  const model::Bytes<> besides = memory.of_other_streams + memory.in_gaps;
+  const bool is_full = memory.total() + besides > job.capacity;
+  if (!is_full && high <= job.capacity) return std::nullopt;
+  std::string line =
+      fmt::format("batch {}, length {}: ", w.batch, w.sequence_length);
+  if (is_full) {
+    line += fmt::format(
+        "may run out: an allocator holds up to {} besides, in gaps and of "
+        "other streams; ",
+        FormatBytes(besides));
+  }
+  line += fmt::format(
+      "the 80 % interval of its memory reaches to {}, {} the {} that there "
+      "are{}",
+      FormatBytes(high),
+      high > job.capacity ? "past" : "of",
+      FormatBytes(job.capacity),
+      SaferSettings(w));
+  return Note(line, Caution::kMemoryInInterval);
 }
 
 std::optional<Note> WeightsNote(const Scenario& scenario) {
@@ -146,8 +169,9 @@ void AddAdvice(const Scenario& scenario,
       });
   notes.emplace_back(
       advice.empty()
-          ? std::string("neither recomputation, shards, narrow weights nor "
-                        "adapters make it fit; --largest model says what does")
+          ? std::string(
+                "neither recomputation, shards, narrow weights and state nor "
+                "adapters make it fit; --largest model says what does")
           : fmt::format("it fits with {}", fmt::join(advice, ", or with ")));
 }
 

@@ -1,6 +1,7 @@
 """Scenarios that are refused, by place and reason."""
 
 import os
+import re
 
 import program
 from program import Case, GOOD
@@ -144,6 +145,26 @@ class Scenarios(Case):
             "predict", "--model", "bart-base", *job, "--device", "h100_sxm",
             "--set", "optimizer.name=adafactor",
         )
+        # Where a graph compiler makes it, one pass is what it is.
+        self.good("predict", "--model", "bart-base", *job, "--device", "h100_sxm",
+                  "--set", "optimizer.name=adafactor", "--set", "stack=xla")
+        for setting, hint in (
+            ("trainable=lora", "trainable: { lora: { rank: RANK, matrices: "),
+            ("quantization=nf4", "base_bits: 4"),
+            ("parallel.tensor=2", "tensor parallelism is not modelled"),
+            ("tensor_parallel_size=2", "tensor parallelism is not modelled"),
+            ("parallel.pipeline=2", "pipeline parallelism is not modelled"),
+            ("gradient_checkpointing=selective", "operation_checkpointing or "),
+            ("loss=cut_cross_entropy", "chunked is the nearest"),
+            ("stack=megatron", "lightseq"),
+            ("precision=mxfp8", "fp8.scaling=blocks"),
+            ("parallel.shard=zero3_offload", "zero3, with parallel.offload"),
+        ):
+            with self.subTest(setting):
+                result = self.run_it("predict", "--model", "bart-base", *job,
+                                     "--set", setting)
+                self.assertEqual(result.returncode, 1)
+                self.assertRegex(result.stderr, "; hint: .*" + re.escape(hint))
         answer = self.json_of("predict", "--model", "llama-3.2-1b", *job,
                               "--device", "h100_sxm")
         self.assertEqual(answer["scenario"]["name"], "llama-3.2-1b")

@@ -137,6 +137,15 @@ class Usage(Case):
                 ("predict", "emotion_bert_base", "--batch", "x"),
                 '--batch: expected a whole number, got "x"',
             ),
+            # The flag is the one that was typed.
+            (
+                ("predict", "emotion_bert_base", "--length", "2k"),
+                '--length: expected a whole number, got "2k"; hint: 2048 or 2000',
+            ),
+            (
+                ("predict", "emotion_bert_base", "--seq=x"),
+                '--seq: expected a whole number, got "x"',
+            ),
             (
                 ("predict", "emotion_bert_base", "--batch", "8,,16"),
                 '--batch: expected a whole number, got ""',
@@ -169,7 +178,7 @@ class Usage(Case):
             ),
             (
                 ("calibrate", "--target", "3"),
-                "--until: expected a share from 0 to 1, such as 5% or 0.05, "
+                "--target: expected a share from 0 to 1, such as 5% or 0.05, "
                 'got "3"',
             ),
             (

@@ -226,6 +226,11 @@ TEST_CASE("what Muon and Adafactor do not go with is refused") {
   CHECK(message(w) ==
         "optimizer.implementation: expected for_loop or multi_tensor beside "
         "optimizer adafactor, got fused");
+  // A compiler of whole graphs makes few passes of it.
+  for (const Fusion graph : {Fusion::kXla, Fusion::kCompiled}) {
+    w.stack.fusion = graph;
+    CHECK(message(w).empty());
+  }
   w = Llama8b(OptimizerKind::kAdafactor);
   w.optimizer.state_bits = 8;
   CHECK(message(w) ==

@@ -139,6 +139,8 @@ TEST_CASE(
            {"microsoft/phi-1_5", "phi-1.5"},
            {"microsoft/phi-2", "phi-2"},
            {"microsoft/Phi-3-mini-4k-instruct", "phi-3-mini"},
+           {"microsoft/Phi-3-mini-128k-instruct", "phi-3.5-mini"},
+           {"microsoft/Phi-3.5-mini-instruct", "phi-3.5-mini"},
            {"microsoft/Phi-3-medium-4k-instruct", "phi-3-medium"},
            {"microsoft/phi-4", "phi-4"},
            {"microsoft/Phi-4-mini-instruct", "phi-4-mini"},
@@ -294,9 +296,7 @@ TEST_CASE("a model of another shape is no preset") {
                            "google/gemma-3n-E2B-it",
                            "google/gemma-2-2b-jpn-it",
                            "google/recurrentgemma-2b",
-                           "microsoft/Phi-3-mini-128k-instruct",
                            "microsoft/Phi-3-small-8k-instruct",
-                           "microsoft/Phi-3.5-mini-instruct",
                            "microsoft/Phi-3.5-MoE-instruct",
                            "microsoft/Phi-4-multimodal-instruct",
                            "allenai/OLMo-7B-0724-hf",
@@ -459,6 +459,20 @@ TEST_CASE("a family's name has its members suggested") {
   CHECK(message("llama3").find("llama-30b") == std::string::npos);
   CHECK(message("phi3").find("\"phi-3-mini\"") != std::string::npos);
   CHECK(message("gemma2").find("gemma-2-") != std::string::npos);
+  // The spelling is near, the blocks are not.
+  CHECK(message("microsoft/deberta-v3-base") ==
+        "unknown model \"microsoft/deberta-v3-base\"; see trainfare list "
+        "models");
+  CHECK(message("robertta-base").find("\"roberta-base\"") != std::string::npos);
+}
+
+TEST_CASE("Phi-3.5 mini is Phi-3 mini that sees all of longer texts") {
+  const Architecture& short_one = FindArchitecture("phi-3-mini");
+  const Architecture& long_one = FindArchitecture("phi-3.5-mini");
+  CHECK(TotalParameters(long_one) == TotalParameters(short_one));
+  CHECK(short_one.windowed_layers == 32);
+  CHECK(long_one.windowed_layers == 0);
+  CHECK(long_one.positions == 131'072);
 }
 
 }  // namespace trainfare::model

@@ -56,6 +56,7 @@ TEST_CASE("words of other programs are taken as what they mean, or hinted at") {
   CheckOtherWords<OptimizerImplementation>();
   CheckOtherWords<Fusion>();
   CheckOtherWords<Attention>();
+  CheckOtherWords<LossKernels>();
   CheckOtherWords<Shard>();
   CheckOtherWords<Offload>();
   CheckOtherWords<Work>();
@@ -75,6 +76,22 @@ TEST_CASE("what newcomers write is read") {
   CHECK(Refusal([] { FromText<Precision>("amp"); }) ==
         "unknown precision \"amp\"; known: fp32, tf32, fp16, bf16, fp8; hint: "
         "fp16 or bf16, each mixed with fp32");
+  CHECK(FromText<LossKernels>("fused_linear_cross_entropy") ==
+        LossKernels::kChunked);
+  CHECK(Refusal([] {
+          FromText<LossKernels>("cut_cross_entropy");
+        }).find("hint: chunked is the nearest") != std::string::npos);
+  CHECK(Refusal([] {
+          FromText<Fusion>("Megatron-LM");
+        }).find("hint: lightseq, ") != std::string::npos);
+  CHECK(Refusal([] {
+          FromText<Precision>("mxfp8");
+        }).ends_with("hint: precision fp8 with fp8.scaling=blocks"));
+  CHECK(Refusal([] { FromText<Precision>("nvfp4"); }).find("not modelled") !=
+        std::string::npos);
+  CHECK(Refusal([] {
+          FromText<Shard>("zero2_offload");
+        }).ends_with("hint: zero2, with parallel.offload: optimizer"));
   CHECK(Refusal([] {
           FromText<Offload>("all");
         }).ends_with("parallel.offload_activations"));

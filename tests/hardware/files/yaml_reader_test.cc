@@ -249,6 +249,42 @@ TEST_CASE("a key of another program is told what it is here") {
         "batch");
 }
 
+TEST_CASE("parallelism that is not modelled is said to be none") {
+  CHECK(Message("parallel:\n  tensor: 2\n",
+                [](const Reader& root) {
+                  root.Map("parallel").OptionalText("shard");
+                }) ==
+        "f.yaml:2:3: parallel: unknown key \"tensor\"; hint: tensor "
+        "parallelism is not modelled; parallel.shard divides state; known: "
+        "shard");
+  CHECK(
+      Message("tensor_parallel_size: 2\n", [](const Reader& root) {
+        root.OptionalMap("parallel");
+      }).find("hint: tensor parallelism is not modelled") != std::string::npos);
+}
+
+TEST_CASE("a value of another program is told what it is here") {
+  CHECK(Message("lora: { base_bits: nf4 }\n",
+                [](const Reader& root) {
+                  root.Map("lora").Integer("base_bits", 0, 8);
+                }) ==
+        "f.yaml:1:20: lora.base_bits: expected an integer from 0 to 8, got "
+        "\"nf4\"; hint: 4");
+  CHECK(Message("gradient_checkpointing: selective\n",
+                [](const Reader& root) { root.Flag("gradient_checkpointing"); })
+            .find("; hint: operation_checkpointing or "
+                  "attention_checkpointing: true in its place") !=
+        std::string::npos);
+  CHECK(Message("trainable: lora\n",
+                [](const Reader& root) { root.Map("trainable"); })
+            .ends_with("got \"lora\"; hint: trainable: { lora: { rank: RANK, "
+                       "matrices: [query, value] } }"));
+  // Of this key alone.
+  CHECK(Message("rank: nf4\n", [](const Reader& root) {
+          root.Integer("rank", 0, 8);
+        }).ends_with("got \"nf4\""));
+}
+
 TEST_CASE("a missing key is named, with what may be its mistyped form") {
   const Reading read = [](const Reader& root) {
     root.Map("memory").Bandwidth("bandwidth");

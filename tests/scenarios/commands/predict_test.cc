@@ -373,6 +373,60 @@ TEST_CASE("what does not fit is told what to change, and then fits") {
   CHECK(Predict(options).exit_code == kOk);
 }
 
+TEST_CASE("all of a model is offered with a coarser update, where that fits") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.1-8b", 2048, "h100_sxm");
+  options.overrides.batches = {1};
+  options.overrides.precisions = {"bf16"};
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kNothingFits);
+  const char* pure = "--set narrow_weights=true --set optimizer.masters=none (";
+  CHECK(HasNote(report, fmt::format("it fits with {}", pure)));
+  CHECK(HasNote(report, "or with --set trainable.lora.rank=16 ("));
+  // Fewer bytes than as it is asked, and it fits.
+  options.overrides.settings = {"narrow_weights=true",
+                                "optimizer.masters=none"};
+  const Report narrow = Predict(options);
+  CHECK(narrow.exit_code == kOk);
+  CHECK_FALSE(HasNote(narrow, "it fits with"));
+  // What leaves the update as it is goes before that.
+  PredictOptions long_one = OfModel("llama-3.2-1b", 65536, "h100_sxm");
+  long_one.overrides.batches = {1};
+  const Report recomputed = Predict(long_one);
+  CHECK(recomputed.exit_code == kNothingFits);
+  CHECK_FALSE(HasNote(recomputed, "optimizer."));
+  // Both where one is not enough, each by itself where it is.
+  PredictOptions small = OfModel("llama-3.2-3b", 1024, "rtx_3090");
+  small.overrides.batches = {1};
+  CHECK(HasNote(Predict(small),
+                "--set optimizer.masters=none --set optimizer.state_bits=8 ("));
+  small.device = {"l40s"};
+  CHECK(HasNote(Predict(small), "or with --set optimizer.state_bits=8 ("));
+}
+
+TEST_CASE("what an allocator holds besides is said where it is too much") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3-70b", 4096, "h100_sxm");
+  options.devices = 8;
+  options.overrides.batches = {1};
+  options.overrides.precisions = {"bf16"};
+  options.overrides.settings = {"narrow_weights=true",
+                                "optimizer.masters=none",
+                                "gradient_checkpointing=true",
+                                "parallel.shard=fsdp",
+                                "attention=flash",
+                                "stack=compiled"};
+  const Report close = Predict(options);
+  CHECK(close.exit_code == kOk);
+  CHECK(HasNote(
+      close, "batch 1, length 4096: may run out: an allocator holds up to "));
+  // What is asked for already is no advice.
+  CHECK_FALSE(HasNote(close, "is safe"));
+  // With twice the devices there is room for that.
+  options.devices = 16;
+  CHECK_FALSE(HasNote(Predict(options), "may run out"));
+}
+
 TEST_CASE("where attention is latent the advice names matrices that it has") {
   const FitFolder none;
   PredictOptions options = OfModel("deepseek-v2-lite", 4096, "h200_sxm");
