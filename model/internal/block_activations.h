@@ -12,7 +12,7 @@ inline constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
 
 // Whether the input of a matrix is needed: for the gradient of its weights, or
 // of the adapter beside it. A frozen matrix needs only itself. It is kept but
-// for an adapter that keeps what dropout made of it.
+// for an adapter that keeps a copy of its own.
 bool NeedsInput(const Workload& workload, bool LoraMatrices::*matrix);
 bool KeepsInput(const Workload& workload, bool LoraMatrices::*matrix);
 
