@@ -16,6 +16,7 @@ using internal::AttentionBytes;
 using internal::FeedForwardBytes;
 using internal::kStatistics;
 using internal::NormElementBytes;
+using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
 
 int64_t HeadBytes(const Workload& w) {
@@ -39,15 +40,6 @@ int64_t HeadBytes(const Workload& w) {
       logits.vocabulary ? w.architecture.word_width() : w.architecture.hidden;
   return logits.rows * (w.architecture.hidden * width.element +
                         made * (2 * width.element + width.wide) + kStatistics);
-}
-
-// Keys and values of grouped attention that single operations repeat, so that
-// every head of the queries has its own (Transformers' repeat_kv).
-int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
-  const Architecture& a = w.architecture;
-  if (a.latent() || !OperationByOperation(w.stack)) return 0;
-  return tokens * (a.heads - a.key_heads()) *
-         (a.query_head_size() + a.context_head_size()) * Widths(w).element;
 }
 
 // What a block that predicts one token further keeps besides what is of its
@@ -153,8 +145,10 @@ int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t most = w.operation_checkpointing
                            ? WholeLayerBytes(w, false)
                            : blocks.largest() + PartsAnewBytes(w);
-  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide +
-         RepeatedHeadBytes(w, tokens);
+  // Behind scores that leave the chip it keeps repeated heads itself.
+  const int64_t repeated =
+      ScoresOnChip(w.stack.attention) ? RepeatedHeadBytes(w, tokens) : 0;
+  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide + repeated;
 }
 
 // What a block of the decoder of two sides keeps.

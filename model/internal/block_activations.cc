@@ -149,6 +149,13 @@ int64_t NormElementBytes(const Workload& w) {
   return NormElementBytes(w, Widths(w).wide);
 }
 
+int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (a.latent() || !OperationByOperation(w.stack)) return 0;
+  return tokens * (a.heads - a.key_heads()) *
+         (a.query_head_size() + a.context_head_size()) * Widths(w).element;
+}
+
 int64_t ScoreBytes(const Workload& w,
                    int64_t query_length,
                    int64_t key_length) {
@@ -158,8 +165,11 @@ int64_t ScoreBytes(const Workload& w,
   const int64_t scores = rows * key_length;
   switch (RulesOf(w).block) {
     case BlockKernels::kByOperation: {
-      const bool changed = width.mask > 0 || width.autocast;
-      return scores * (width.wide + width.mask + (changed ? width.element : 0));
+      const bool changed =
+          width.mask > 0 || width.autocast || width.probability > width.element;
+      return scores * (width.probability + width.mask +
+                       (changed ? width.element : 0)) +
+             RepeatedHeadBytes(w, w.batch * key_length);
     }
     case BlockKernels::kFusedPasses:
     case BlockKernels::kHandFused:

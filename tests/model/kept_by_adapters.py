@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prints what one block of Llama keeps for its backward pass below PEFT's
-adapters, in bytes a token, as tests/model/trainable_test.cc has it: each
-storage that autograd saves once, but for weights and copies of weights.
+adapters, and without any where scores are tensors, in bytes a token, as
+tests/model/trainable_test.cc and memory_test.cc have it: each storage that
+autograd saves once, but for weights and copies of weights.
 
 Needs torch 2.11, transformers 4.57 (tests/trainer/reference_env.sh makes such
 an environment) and peft 0.21; nothing is downloaded.
@@ -36,18 +37,19 @@ def saved_by(forward):
     return saved
 
 
-def kept(matrices, wide):
+def kept(matrices, wide=False, attention="sdpa"):
     """Bytes a token; `wide` adapters are in fp32, under autocast."""
     config = t.LlamaConfig(
         hidden_size=HIDDEN, num_attention_heads=HEADS,
         num_key_value_heads=KEY_HEADS, intermediate_size=INNER,
-        num_hidden_layers=1, vocab_size=1000, attn_implementation="sdpa")
-    model = peft.get_peft_model(
-        t.LlamaForCausalLM(config).to(torch.bfloat16),
-        peft.LoraConfig(r=RANK, target_modules=matrices),
-        autocast_adapter_dtype=wide)
+        num_hidden_layers=1, vocab_size=1000, attn_implementation=attention)
+    model = t.LlamaForCausalLM(config).to(torch.bfloat16)
+    inner = model.model
+    if matrices:
+        model = peft.get_peft_model(
+            model, peft.LoraConfig(r=RANK, target_modules=matrices),
+            autocast_adapter_dtype=wide)
     model.train()
-    inner = model.base_model.model.model
     hidden = torch.randn(BATCH, LENGTH, HIDDEN, dtype=torch.bfloat16,
                          requires_grad=True)
     positions = torch.arange(LENGTH)[None]
@@ -71,8 +73,10 @@ def main():
                            ("query, value", ["q_proj", "v_proj"]),
                            ("attention", ATTENTION),
                            ("feed-forward", FEED_FORWARD)):
-        print(f"{name}: {kept(matrices, False):.0f}, "
-              f"in fp32 {kept(matrices, True):.0f}")
+        print(f"{name}: {kept(matrices):.0f}, "
+              f"in fp32 {kept(matrices, wide=True):.0f}")
+    print(f"none, {LENGTH} tokens, scores as tensors: "
+          f"{kept([], attention='eager'):.0f}")
 
 
 if __name__ == "__main__":
