@@ -392,9 +392,9 @@ TEST_CASE("numbers and tasks as tables write them") {
   CHECK(OneRow(row("1", "", "x")).workload.stack.narrow_weights);
   // Its train.py asks for scaled_dot_product_attention.
   CHECK(OneRow(row("1", "", "fsdp_qlora")).workload.stack.attention ==
-        Attention::kFlash);
+        model::Attention::kFlash);
   CHECK(OneRow(row("1", "", "x")).workload.stack.attention ==
-        Attention::kMaterialised);
+        model::Attention::kMaterialised);
 }
 
 }  // namespace
