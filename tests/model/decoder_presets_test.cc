@@ -537,6 +537,16 @@ TEST_CASE("a loss of its own kernels") {
   w.stack.loss = LossKernels::kFusedWidened;
   CHECK(EstimateMemory(w, {}).Of("logits").base() ==
         8.0 * static_cast<double>(logits));
+  // The same kernels without a copy: 2 stay until 4 are the gradient.
+  const int64_t copied = bytes(LossKernels::kFusedWidened);
+  CHECK(bytes(LossKernels::kFusedCast) == copied);
+  CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+        6.0 * static_cast<double>(logits));
+  // Also of a model that would not widen them.
+  w.architecture.narrow_logits = true;
+  CHECK(bytes(LossKernels::kFusedCast) == copied);
+  CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+        6.0 * static_cast<double>(logits));
 }
 
 // PEFT: what query's and value's adapters take is widened and narrowed, forward
