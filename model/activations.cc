@@ -4,6 +4,7 @@
 
 #include "model/element_widths.h"
 #include "model/internal/block_activations.h"
+#include "model/internal/passes/kept_operations.h"
 #include "model/logits.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -14,8 +15,10 @@ namespace {
 
 using internal::AttentionBytes;
 using internal::FeedForwardBytes;
+using internal::KeptProductBytes;
 using internal::kStatistics;
 using internal::NormElementBytes;
+using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
 
 int64_t HeadBytes(const Workload& w) {
@@ -41,15 +44,6 @@ int64_t HeadBytes(const Workload& w) {
                         made * (2 * width.element + width.wide) + kStatistics);
 }
 
-// Keys and values of grouped attention that single operations repeat, so that
-// every head of the queries has its own (Transformers' repeat_kv).
-int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
-  const Architecture& a = w.architecture;
-  if (a.latent() || !OperationByOperation(w.stack)) return 0;
-  return tokens * (a.heads - a.key_heads()) *
-         (a.query_head_size() + a.context_head_size()) * Widths(w).element;
-}
-
 // What a block that predicts one token further keeps besides what is of its
 // block: the inputs of three norms, and of the product behind two of them.
 int64_t NextTokenInputBytes(const Workload& w) {
@@ -65,20 +59,13 @@ int64_t WholeLayerBytes(const Workload& w, bool experts) {
          FeedForwardBytes(w, w.tokens(), experts) + WidenedBlockBytes(w);
 }
 
-// Of a block whose operations are computed again: its input, the results of its
-// first, third, .. product, and attention's core.
-int64_t KeptByOperations(const Workload& w) {
+// Of a block whose operations are computed again: its input, and the results of
+// products and of attention's core.
+int64_t KeptByOperations(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const Widths width(w);
   const int64_t tokens = w.tokens();
-  const bool joint = JoinsProjections(w);
-  // Behind queries, or all three, keys and values, the output projection.
-  int64_t kept = a.query_width() + a.value_width();
-  if (joint) kept += a.key_width();
-  // Of both the next is the third of its row or the fifth: gate, or input, and
-  // with a gate the last.
-  kept += a.intermediate + (a.gated ? a.hidden : 0);
-  int64_t bytes = tokens * (a.hidden * width.wide + kept * width.element);
+  int64_t bytes = tokens * a.hidden * width.wide + KeptProductBytes(w, experts);
   if (ScoresOnChip(w.stack.attention)) {
     bytes += tokens * a.context_width() * width.element +
              ScoreBytes(w, w.sequence_length, w.sequence_length);
@@ -87,10 +74,11 @@ int64_t KeptByOperations(const Workload& w) {
 }
 
 // What is there besides of the one block that a backward pass is in, where
-// parts of it are computed again.
-int64_t PartsAnewBytes(const Workload& w) {
+// parts of it are computed again. What was kept goes as it is taken.
+int64_t PartsAnewBytes(const Workload& w, bool experts) {
   if (w.operation_checkpointing) {
-    return WholeLayerBytes(w, false) - KeptByOperations(w);
+    return std::max<int64_t>(
+        0, WholeLayerBytes(w, experts) - KeptByOperations(w, experts));
   }
   return w.attention_checkpointing
              ? ScoreBytes(w, w.sequence_length, w.sequence_length)
@@ -104,8 +92,6 @@ struct BlockActivations {
   int64_t expert = 0;
   int64_t decoder = 0;
   int64_t next_token = 0;
-
-  int64_t largest() const { return std::max({dense, expert, decoder}); }
 };
 
 BlockActivations BlockActivationsOf(const Workload& w) {
@@ -150,11 +136,16 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
 // run again.
 int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t tokens = w.tokens();
-  const int64_t most = w.operation_checkpointing
-                           ? WholeLayerBytes(w, false)
-                           : blocks.largest() + PartsAnewBytes(w);
-  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide +
-         RepeatedHeadBytes(w, tokens);
+  int64_t most = 0;
+  for (const bool experts : {false, true}) {
+    const int64_t kept = experts ? blocks.expert : blocks.dense;
+    if (kept > 0) most = std::max(most, kept + PartsAnewBytes(w, experts));
+  }
+  most = std::max(most, blocks.decoder);
+  // Behind scores that leave the chip it keeps repeated heads itself.
+  const int64_t repeated =
+      ScoresOnChip(w.stack.attention) ? RepeatedHeadBytes(w, tokens) : 0;
+  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide + repeated;
 }
 
 // What a block of the decoder of two sides keeps.
@@ -210,7 +201,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
   block.held +=
       BlocksComputedAgain(w) > 0
           ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
-          : LayerActivationBytes(w, experts) + PartsAnewBytes(w);
+          : LayerActivationBytes(w, experts) + PartsAnewBytes(w, experts);
   block.held += InputsOfFrozenBlocks(w);
   block.made = BlockGradientBytes(w, experts);
   return block;
@@ -246,14 +237,15 @@ ActivationBytes Activations(const Workload& w) {
     if (w.architecture.two_sided()) result.kept += EmbeddingBytes(w, target);
   }
   // The last block is computed again where all are.
-  result.anew =
-      AllBlocksComputedAgain(w) ? BlockAnewBytes(w, blocks) : PartsAnewBytes(w);
+  result.anew = AllBlocksComputedAgain(w)
+                    ? BlockAnewBytes(w, blocks)
+                    : PartsAnewBytes(w, w.architecture.expert_layers() > 0);
   result.lowest = LowestBlockOf(w, blocks);
   return result;
 }
 
 int64_t LayerActivationBytes(const Workload& w, bool experts) {
-  return w.operation_checkpointing ? KeptByOperations(w)
+  return w.operation_checkpointing ? KeptByOperations(w, experts)
                                    : WholeLayerBytes(w, experts);
 }
 

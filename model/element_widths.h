@@ -19,12 +19,20 @@ struct Widths {
   // Results of LayerNorm and softmax. Autocast keeps them in fp32; hand-fused
   // and compiled stacks keep them in the narrow type.
   int64_t wide;
+  // What softmax gives of scores that leave the chip: models with RMSNorm take
+  // it in fp32, operation by operation, and narrow that (modeling_llama.py of
+  // Transformers, eager_attention_forward; modeling_t5.py).
+  int64_t probability;
   int64_t mask;  // of a model with dropout, while it trains; else 0
 
   explicit Widths(const Workload& w)
       : autocast(Autocasts(w)),
         element(BytesPerElement(w.precision)),
         wide(autocast ? kSingle : element),
+        probability(w.architecture.norm == Norm::kRms &&
+                            OperationByOperation(w.stack)
+                        ? kSingle
+                        : wide),
         mask(w.architecture.dropout > 0 ? kMaskBytes : 0) {}
 };
 

@@ -46,6 +46,7 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "cast adapter input",
     "cast gradient",
     "cast logits",
+    "cast scores",
     "cast weight gradient",
     "cast weights",
     "classifier",

@@ -59,6 +59,11 @@ int64_t LogitBytes(const Workload& w) {
   const bool widened = LossOf(w).shifts && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
+  if (widened && w.stack.loss == LossKernels::kFusedCast) {
+    // What it took, and what it made of that, in which its gradient stands.
+    return rows * logits.classes *
+           (BytesPerElement(w.precision) + BytesOfLossLogit(w));
+  }
   const int64_t tensors = LossOf(w).fuses ? 2 : 3;
   if (widened && w.architecture.narrow_logits) {
     // One more, since logits stay; where the loss is wider, what they were

@@ -16,6 +16,7 @@ bool WritesOut(const Workload& workload, Activation activation) {
 
 int64_t BytesOfLossLogit(const Workload& w) {
   const Architecture& a = w.architecture;
+  if (w.stack.loss == LossKernels::kFusedCast) return kSingle;
   const bool narrow = a.narrow_logits && a.head == Head::kCausalLanguageModel &&
                       NarrowWeights(w) && w.trainable.base_bits == 0;
   return narrow ? BytesPerElement(w.precision) : 4;

@@ -225,6 +225,7 @@ constexpr LossRules LossOf(const Workload& workload) {
     case LossKernels::kFused:
       return {false, false, true, false};
     case LossKernels::kFusedWidened:
+    case LossKernels::kFusedCast:
       return {false, true, true, false};
     case LossKernels::kChunked:
       return {true, false, false, false};

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 
 namespace trainfare::model {
 namespace {
@@ -22,7 +23,7 @@ std::vector<AdaptedMatrix> Chosen(const Workload& w,
   for (const Candidate& candidate : matrices) {
     if (!(w.trainable.lora.*candidate.member)) continue;
     chosen.push_back(candidate.matrix);
-    chosen.back().drops = DropsInputOf(w, candidate.member);
+    chosen.back().takes = TakesInput(w, candidate.member);
   }
   return chosen;
 }
@@ -150,10 +151,16 @@ bool DropsAdapterInputs(const Workload& w) {
          w.work != Work::kForward;
 }
 
-bool DropsInputOf(const Workload& w, bool LoraMatrices::*matrix) {
+bool WidensAdapterInputs(const Workload& w) {
+  return w.trainable.lora_rank > 0 && w.trainable.wide_adapters &&
+         BytesPerElement(w.precision) < kSingle &&
+         RulesOf(w).block != BlockKernels::kCompiled;
+}
+
+bool TakesInput(const Workload& w, bool LoraMatrices::*matrix) {
   const Architecture& a = w.architecture;
   const LoraMatrices& m = w.trainable.lora;
-  if (!DropsAdapterInputs(w) || !(m.*matrix)) return false;
+  if (w.trainable.lora_rank == 0 || !(m.*matrix)) return false;
   if (a.joint_projection()) {
     if (matrix == &LoraMatrices::key) return !m.query;
     if (matrix == &LoraMatrices::value) return !m.query && !m.key;

@@ -38,7 +38,7 @@ struct AdaptedMatrix {
   int64_t inputs;
   int64_t outputs;
   bool of_keys;        // takes what attention has its keys from
-  bool drops = false;  // takes a copy of its own, dropped out
+  bool takes = false;  // not what another beside the same product takes
 };
 // Those of one attention, and of one feed-forward of such a width inside: a
 // dense one, an expert, or the shared experts together.
@@ -46,12 +46,15 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
 
-// Whether adapters take what dropout makes of their inputs, and whether the one
-// beside this matrix has that made: each has, but of those beside one product
-// (GPT-2's c_attn, Phi-3's gate_up_proj) the first for all (Mangrulkar et al.,
-// PEFT, tuners/lora/layer.py, Linear.forward).
+// Whether the adapter beside this matrix takes an input for itself, which it
+// widens and drops out: each does, but of those beside one product (GPT-2's
+// c_attn, Phi-3's gate_up_proj) the first for all. Whether adapters take what
+// dropout makes of their inputs; and whether they widen these, which a compiler,
+// that narrows them again for the product, has no kernel for. Source: Mangrulkar
+// et al., PEFT, tuners/lora/layer.py, Linear.forward, _cast_input_dtype().
+bool TakesInput(const Workload& workload, bool LoraMatrices::*matrix);
 bool DropsAdapterInputs(const Workload& workload);
-bool DropsInputOf(const Workload& workload, bool LoraMatrices::*matrix);
+bool WidensAdapterInputs(const Workload& workload);
 
 // Whether word embeddings may train beside adapters: a causal language model's,
 // which no norm or projection follows.

@@ -43,7 +43,7 @@ int64_t AttentionTransients(const Workload& w) {
   const int64_t scores =
       ScoresOnChip(w.stack.attention)
           ? 0
-          : 2 * w.batch * a.heads * length * length * width.wide;
+          : 2 * w.batch * a.heads * length * length * width.probability;
   return heads + scores + PositionBiasBytes(w);
 }
 

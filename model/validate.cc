@@ -337,10 +337,7 @@ void ValidateCheckpointing(const Workload& w) {
   }
   if (w.attention_checkpointing) refuse("beside attention_checkpointing");
   if (a.decoder_layers > 0) refuse("in models of two sides");
-  if (a.experts > 0) refuse("in models with experts");
-  if (a.latent()) refuse("with latent attention");
   if (a.next_token_blocks > 0) refuse("with next-token blocks");
-  if (w.trainable.lora_rank > 0) refuse("beside adapters");
 }
 
 // An expert gets a token once at most.

@@ -267,6 +267,9 @@ enum class LossKernels {
   // The same behind a head that widens them and copies all but the last
   // position: a fused cross entropy under Transformers' own models.
   kFusedWidened,
+  // The same behind a loss that widens the head's logits, which stay until it is
+  // there, and copies none (Transformers from 4.49 on, loss/loss_utils.py).
+  kFusedCast,
   kChunked,  // with the logits of some rows at a time
 };
 template <>
@@ -276,6 +279,7 @@ inline constexpr auto kWords<LossKernels> =
                         {LossKernels::kPlain, "plain"},
                         {LossKernels::kFused, "fused"},
                         {LossKernels::kFusedWidened, "fused_widened"},
+                        {LossKernels::kFusedCast, "fused_cast"},
                         {LossKernels::kChunked, "chunked"}});
 // Liger's makes its gradient with the loss, of some rows at a time; that of
 // Wijmans et al. (2025, "Cut Your Losses") has logits on the chip alone, twice.

@@ -11,28 +11,28 @@
 namespace trainfare::model::internal {
 namespace {
 
-// Whether what dropout made for an adapter is kept for A's gradient, in place of
-// what the adapter's matrix takes; a compiler drops that out again, and keeps it.
-bool KeepsDropped(const Workload& w) {
-  return DropsAdapterInputs(w) && RulesOf(w).block != BlockKernels::kCompiled;
+// Whether each adapter keeps for A's gradient a copy of its own of what it takes:
+// dropped out, or widened and narrowed again for the product. Nobody keeps what
+// its matrix takes then, which is frozen. A compiler has no copies: it drops out
+// again what it keeps.
+bool AdaptersKeepCopies(const Workload& w) {
+  if (RulesOf(w).block == BlockKernels::kCompiled) return false;
+  return DropsAdapterInputs(w) || WidensAdapterInputs(w);
 }
 
-// Of each adapter X A, kept for B's gradient, and of those in fp32 what they
-// take, narrowed again for the product: a copy of its own, which dropout makes
-// of any. Its mask is a byte an element (PyTorch's native_dropout).
+// Of each adapter X A, kept for B's gradient, with its copy of what it takes and
+// dropout's mask, a byte an element (PyTorch's native_dropout).
 int64_t AdapterBytes(const Workload& w,
                      const std::vector<AdaptedMatrix>& matrices,
                      int64_t rows,
                      int64_t key_rows) {
   const Widths width(w);
+  const int64_t of_input = (AdaptersKeepCopies(w) ? width.element : 0) +
+                           (DropsAdapterInputs(w) ? kMaskBytes : 0);
   int64_t bytes = 0;
   for (const AdaptedMatrix& matrix : matrices) {
-    // What is in fp32 anyway is not widened.
-    const bool widened = w.trainable.wide_adapters && width.element < kSingle;
-    const bool copied = KeepsDropped(w) ? matrix.drops : widened;
-    const int64_t row =
-        (w.trainable.lora_rank + (copied ? matrix.inputs : 0)) * width.element +
-        (matrix.drops ? matrix.inputs * kMaskBytes : 0);
+    const int64_t row = w.trainable.lora_rank * width.element +
+                        (matrix.takes ? matrix.inputs * of_input : 0);
     bytes += (matrix.of_keys ? key_rows : rows) * row;
   }
   return bytes;
@@ -91,8 +91,15 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
   const int64_t rows = tokens * a.experts_per_token;
   int64_t bytes = tokens * a.experts * kSingle;  // scores
-  // Rows side by side, and what comes back of them before it is weighted.
-  bytes += 2 * rows * a.hidden * width.element;
+  // What comes back of rows before it is weighted; the rows side by side; and
+  // weighted, which a loop adds to the sum (PyTorch's index_add_ keeps it).
+  bytes += rows * a.hidden * width.element;
+  if (ExpertsOf(w) == ExpertKernels::kLoop)
+    bytes += rows * a.hidden * width.wide;
+  if (KeepsInput(w, &LoraMatrices::feed_forward_gate) ||
+      KeepsInput(w, &LoraMatrices::feed_forward_in)) {
+    bytes += rows * a.hidden * width.element;
+  }
   bytes += AdaptedHiddenBytes(w, rows, a.expert_intermediate);
   if (a.shared_intermediate > 0) {
     bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate) +
@@ -124,7 +131,7 @@ bool NeedsInput(const Workload& w, bool LoraMatrices::*matrix) {
 }
 
 bool KeepsInput(const Workload& w, bool LoraMatrices::*matrix) {
-  return NeedsInput(w, matrix) && !KeepsDropped(w);
+  return NeedsInput(w, matrix) && !AdaptersKeepCopies(w);
 }
 
 int64_t NormElementBytes(const Workload& w, int64_t width) {
@@ -142,6 +149,13 @@ int64_t NormElementBytes(const Workload& w) {
   return NormElementBytes(w, Widths(w).wide);
 }
 
+int64_t RepeatedHeadBytes(const Workload& w, int64_t tokens) {
+  const Architecture& a = w.architecture;
+  if (a.latent() || !OperationByOperation(w.stack)) return 0;
+  return tokens * (a.heads - a.key_heads()) *
+         (a.query_head_size() + a.context_head_size()) * Widths(w).element;
+}
+
 int64_t ScoreBytes(const Workload& w,
                    int64_t query_length,
                    int64_t key_length) {
@@ -151,8 +165,11 @@ int64_t ScoreBytes(const Workload& w,
   const int64_t scores = rows * key_length;
   switch (RulesOf(w).block) {
     case BlockKernels::kByOperation: {
-      const bool changed = width.mask > 0 || width.autocast;
-      return scores * (width.wide + width.mask + (changed ? width.element : 0));
+      const bool changed =
+          width.mask > 0 || width.autocast || width.probability > width.element;
+      return scores * (width.probability + width.mask +
+                       (changed ? width.element : 0)) +
+             RepeatedHeadBytes(w, w.batch * key_length);
     }
     case BlockKernels::kFusedPasses:
     case BlockKernels::kHandFused:
@@ -191,11 +208,10 @@ int64_t AttentionBytes(const Workload& w,
   if (!w.attention_checkpointing) {
     bytes += ScoreBytes(w, query_length, key_length);
   }
-  // The context, merged: flash attention keeps it for itself, too.
+  // The context, merged: one for flash attention and for the product behind it.
   const bool of_attention =
       ScoresOnChip(w.stack.attention) && !w.attention_checkpointing;
-  if (of_attention ? NeedsInput(w, &LoraMatrices::output)
-                   : KeepsInput(w, &LoraMatrices::output)) {
+  if (of_attention || KeepsInput(w, &LoraMatrices::output)) {
     bytes += queries * a.context_width() * width.element;
   }
   bytes += queries * h * width.mask;

@@ -12,7 +12,7 @@ inline constexpr int64_t kStatistics = 8;  // mean and deviation of a row, fp32
 
 // Whether the input of a matrix is needed: for the gradient of its weights, or
 // of the adapter beside it. A frozen matrix needs only itself. It is kept but
-// for an adapter that keeps what dropout made of it.
+// for an adapter that keeps a copy of its own.
 bool NeedsInput(const Workload& workload, bool LoraMatrices::*matrix);
 bool KeepsInput(const Workload& workload, bool LoraMatrices::*matrix);
 
@@ -26,8 +26,14 @@ bool KeepsInput(const Workload& workload, bool LoraMatrices::*matrix);
 int64_t NormElementBytes(const Workload& workload, int64_t width);
 int64_t NormElementBytes(const Workload& workload);
 
+// Of keys and values of grouped attention that single operations repeat, so that
+// every head of the queries has its own (Transformers' repeat_kv): what that
+// takes beside those that there are.
+int64_t RepeatedHeadBytes(const Workload& workload, int64_t tokens);
+
 // What is kept of scores: statistics of a row of flash attention; else
-// probabilities, the mask, and what dropout or the cast made of them.
+// probabilities, the mask, and what dropout or the cast made of them, with the
+// keys and values that are repeated for their products.
 int64_t ScoreBytes(const Workload& workload,
                    int64_t query_length,
                    int64_t key_length);

@@ -209,8 +209,9 @@ TEST_CASE("grouped experts of an eager stack") {
     }
   }
   CHECK(bytes == (9 * 128 + 64) * 4096 * 2);
-  // What is kept and stands meanwhile is as a graph's of grouped products.
-  CHECK(LayerActivationBytes(RunAs(kGrouped), true) ==
+  // What is kept and stands meanwhile is as a graph's of grouped products; a loop
+  // keeps 128 weighted rows besides, which it adds to the sum.
+  CHECK(LayerActivationBytes(RunAs(kGrouped), true) + 128 * 4096 * 2 ==
         LayerActivationBytes(RunAs(kLoop), true));
   Workload graph = RunAs(kOfStack);
   graph.stack.fusion = Fusion::kCompiled;
@@ -417,8 +418,94 @@ TEST_CASE("every second operation computed again, by hand") {
   CHECK_THROWS_AS(Validate(w), InputError);
   w.checkpointed_blocks = 16;
   CHECK_NOTHROW(Validate(w));
+}
+
+// FLOPs a token that run again of a workload's blocks, and bytes a token that
+// its uppermost keeps.
+struct SelectiveCounts {
+  double flops;
+  int64_t kept;
+};
+SelectiveCounts SelectiveOf(Workload w) {
+  const auto backward = [&] {
+    return ExpandKernels(w).Counts(Phase::kBackward).matrix_flops;
+  };
+  const int64_t tokens = w.tokens();
+  const int64_t before = backward();
+  w.operation_checkpointing = true;
+  CHECK_NOTHROW(Validate(w));
+  const bool experts = w.architecture.expert_layers() > 0;
+  return {
+      static_cast<double>(backward() - before) / static_cast<double>(tokens),
+      LayerActivationBytes(w, experts) / tokens};
+}
+
+// Grouped products of experts run again, as does the router's, which is not
+// counted: keys and the output, 4096 x (1024 + 4096), the router, and two
+// experts. The block's input, queries, values, context and its sums are kept.
+TEST_CASE("every second operation of experts, by hand") {
+  Workload w = Llama8b(1, 512);
   w.architecture = FindArchitecture("mixtral-8x7b");
-  CHECK_THROWS_AS(Validate(w), InputError);
+  w.architecture.layers = 1;
+  w.stack.experts = ExpertKernels::kGrouped;
+  const SelectiveCounts grouped = SelectiveOf(w);
+  CHECK(grouped.flops ==
+        2 * (4096.0 * (1024 + 4096 + 8) + 2 * 3 * 4096.0 * 14'336));
+  CHECK(grouped.kept == 2 * (4096 + 4096 + 1024 + 4096) + 4 * 32);
+  // Of experts in turn, 128 rows each, three products behind the fourth: the
+  // first's gate and last, the second's input, and so on: half of 2 rows a token.
+  w.stack.experts = ExpertKernels::kSplit;
+  const SelectiveCounts turns = SelectiveOf(w);
+  CHECK(turns.flops == 2 * (4096.0 * (1024 + 4096 + 8) + 3 * 4096.0 * 14'336));
+  CHECK(turns.kept == grouped.kept + 2 * (14'336 + 14'336 + 4096));
+}
+
+// DeepSeek-V2-Lite: queries, the latent's upper product, which makes keys and
+// values, and then gate and output of what all tokens share are kept.
+TEST_CASE("every second operation of latent attention, by hand") {
+  Workload w = Llama8b(1, 512);
+  w.architecture = FindArchitecture("deepseek-v2-lite");
+  w.architecture.layers = 1;
+  w.architecture.dense_layers = 0;
+  w.stack.experts = ExpertKernels::kGrouped;
+  const SelectiveCounts counts = SelectiveOf(w);
+  CHECK(counts.kept ==
+        2 * (2048 + 16 * 192 + 16 * (128 + 128) + 16 * 128 + 2816 + 2048) +
+            4 * 16);
+  CHECK(counts.flops ==
+        2 * (2048.0 * (512 + 64) + 16 * 128 * 2048.0 + 2048 * 64.0 +
+             6 * 3 * 2048.0 * 1408 + 2048 * 2816.0));
+}
+
+// Three products of an adapted matrix, itself, A and B, run one after another.
+// Of 8B with rank 16 on queries and values, the queries' own and B, the values'
+// own and B, gate and the last are kept.
+TEST_CASE("every second operation beside adapters, by hand") {
+  Workload w = Llama8b(1, 512);
+  w.architecture.layers = 1;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = w.trainable.lora.value = true;
+  const SelectiveCounts counts = SelectiveOf(w);
+  CHECK(counts.kept ==
+        2 * (4096 + 4096 + 4096 + 1024 + 1024 + 14'336 + 4096 + 4096) + 4 * 32);
+  CHECK(counts.flops == 2 * (16 * 4096.0 + 4096 * 1024.0 + 16 * 4096.0 +
+                             4096 * 4096.0 + 4096 * 14'336.0));
+  // What is at work has all that it keeps otherwise.
+  Workload whole = w;
+  w.operation_checkpointing = true;
+  CHECK(Activations(w).anew + LayerActivationBytes(w) ==
+        LayerActivationBytes(whole));
+}
+
+TEST_CASE("operations computed again where nobody says which") {
+  Workload w = Llama8b(1, 512);
+  w.operation_checkpointing = true;
+  w.architecture.next_token_blocks = 1;
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "operation_checkpointing: expected false with "
+                       "next-token blocks, got true; hint: "
+                       "gradient_checkpointing",
+                       InputError);
 }
 
 // flash-attn's cross entropy reads and writes logits of two bytes; eager
@@ -450,6 +537,16 @@ TEST_CASE("a loss of its own kernels") {
   w.stack.loss = LossKernels::kFusedWidened;
   CHECK(EstimateMemory(w, {}).Of("logits").base() ==
         8.0 * static_cast<double>(logits));
+  // The same kernels without a copy: 2 stay until 4 are the gradient.
+  const int64_t copied = bytes(LossKernels::kFusedWidened);
+  CHECK(bytes(LossKernels::kFusedCast) == copied);
+  CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+        6.0 * static_cast<double>(logits));
+  // Also of a model that would not widen them.
+  w.architecture.narrow_logits = true;
+  CHECK(bytes(LossKernels::kFusedCast) == copied);
+  CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+        6.0 * static_cast<double>(logits));
 }
 
 // PEFT: what query's and value's adapters take is widened and narrowed, forward
@@ -466,7 +563,8 @@ TEST_CASE("adapters in fp32 cast what they take, by hand") {
     CHECK(BytesOf(wide, phase) - BytesOf(narrow, phase) ==
           32 * 2 * (6 + 6) * 128 * 4096LL);
   }
-  CHECK(LayerActivationBytes(w) - kept == 2 * 128 * 4096 * 2);
+  // Each keeps a copy of its own, narrowed again, in place of what both share.
+  CHECK(LayerActivationBytes(w) - kept == (2 - 1) * 128 * 4096 * 2);
 }
 
 TEST_CASE("state of 8 bits and Lion's, by hand") {

@@ -76,6 +76,49 @@ TEST_CASE("activations of a block of Llama 3.1 8B, by hand") {
         128 * 6 * (16 + 8) * 128);
 }
 
+// Of each score of models with RMSNorm the probability in fp32 and narrowed, and
+// of grouped keys and values one a head: PyTorch kept so many bytes of a sequence
+// of 96 tokens (tests/model/kept_by_adapters.py), and 4 less of a row of a norm.
+TEST_CASE("scores in fp32 behind RMSNorm, by hand") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.architecture.hidden = 512;
+  w.architecture.heads = 8;
+  w.architecture.key_value_heads = 2;
+  w.architecture.head_size = 64;
+  w.architecture.intermediate = 1408;
+  w.batch = 1;
+  w.sequence_length = 96;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  const int64_t norms = 2 * (6 * 512 + 8);
+  const int64_t products = 2 * (4 * 512 + 4 * 1408);
+  CHECK(LayerActivationBytes(w) ==
+        96 * (norms + products + 2 * 2 * 512 + 8 * 96 * (4 + 2)));
+  CHECK(LayerActivationBytes(w) == 96 * (28'168 + 2 * 4));
+  // Each pass widens and narrows once; LibTorch's softmax reads fp16 itself, and
+  // autocast's is in fp32 anyway.
+  const auto casts = [&] {
+    int64_t launches = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name == "cast scores") launches += kernel.launches;
+    }
+    return launches;
+  };
+  w.architecture.layers = 1;
+  CHECK(casts() == 4);
+  w.precision = Precision::kFp16;
+  CHECK(casts() == 2);
+  w.stack.narrow_weights = false;
+  CHECK(casts() == 0);
+  // Gradients are in fp32, too: of the probabilities and of the scores.
+  w.stack.narrow_weights = true;
+  w.sequence_length = 2048;
+  CHECK(BlockGradientBytes(w, false) == 2 * 2048 * (512 + 2 * 128) +
+                                            2 * 4 * 8 * 2048 * 2048 -
+                                            2 * 2048 * 4 * 1408);
+}
+
 // GPT-2's activation keeps three tensors more, operation by operation: what tanh
 // gave, that and one, and half of what it took.
 TEST_CASE("GPT-2's activation by operations keeps what it makes") {

@@ -175,7 +175,7 @@ TEST_CASE("adapters run for the rows of the experts that are chosen") {
 }
 
 // What 128 tokens keep in bf16: X A of 256 rows and three matrices, and what
-// the last takes. The rows side by side are there without adapters.
+// they take: the rows side by side, and what the last does.
 TEST_CASE("adapters of experts keep what their rows need") {
   const auto kept = [](const char* model, bool adapted) {
     Workload w = LoraOfExperts(model, 16);
@@ -187,10 +187,10 @@ TEST_CASE("adapters of experts keep what their rows need") {
     return LayerActivationBytes(w, /*experts=*/true);
   };
   CHECK(kept("mixtral-8x7b", true) - kept("mixtral-8x7b", false) ==
-        2 * 256 * (3 * 16 + 14'336));
+        2 * 256 * (3 * 16 + 4096 + 14'336));
   // 6 experts a token of 1408; the shared ones take the tokens as they come.
   CHECK(kept("deepseek-v2-lite", true) - kept("deepseek-v2-lite", false) ==
-        2 * (768 * (3 * 16 + 1408) + 128 * (3 * 16 + 2816 + 2048)));
+        2 * (768 * (3 * 16 + 2048 + 1408) + 128 * (3 * 16 + 2816 + 2048)));
 }
 
 // docs/models/llm.md, by hand: DeepSeek-V3's five matrices of attention.
@@ -308,7 +308,92 @@ TEST_CASE("adapters in fp32 copy nothing of a model in fp32") {
   CHECK(LayerActivationBytes(w) == narrow);
 }
 
-// The same block: what dropout moves for a token, and in how many launches.
+// A token of a block of which PyTorch was asked what it keeps
+// (tests/model/kept_by_adapters.py): LlamaDecoderLayer below PEFT's adapters of
+// rank 16, hidden 512, 8 heads and 2 of keys, 1408 inside, in bf16, with
+// F.scaled_dot_product_attention.
+TEST_CASE("adapters keep what PyTorch keeps for them") {
+  using namespace std::string_view_literals;
+  const auto kept = [](std::initializer_list<std::string_view> matrices,
+                       bool wide) {
+    Workload w = LoraOf("llama-3.1-8b", matrices, 16);
+    w.architecture.hidden = 512;
+    w.architecture.heads = 8;
+    w.architecture.key_value_heads = 2;
+    w.architecture.head_size = 64;
+    w.architecture.intermediate = 1408;
+    w.batch = w.sequence_length = 1;
+    w.precision = Precision::kBf16;
+    w.stack.attention = Attention::kFlash;
+    w.stack.narrow_weights = true;
+    w.trainable.wide_adapters = wide;
+    NameAllMatrices(w.architecture, w.trainable);
+    // An RMSNorm keeps one number of a row, where 8 bytes are counted.
+    return LayerActivationBytes(w) - 2 * 4;
+  };
+  // In any case what both norms take, in fp32; queries, keys, values, context
+  // and log-sum-exp; gate, its activation and the product beside it.
+  const int64_t always =
+      2 * (4 * 512 + 4) + 2 * (2 * 512 + 2 * 128) + 4 * 8 + 2 * 3 * 1408;
+  // X A; what q, k and v share; the context is there; what gate and in share;
+  // what out takes.
+  const auto all = {"all"sv};
+  CHECK(kept(all, false) == always + 2 * (7 * 16 + 512 + 512 + 1408));
+  CHECK(kept(all, false) == 20'232);
+  const auto some = {"query"sv, "value"sv};
+  CHECK(kept(some, false) == always + 2 * (2 * 16 + 512));
+  CHECK(kept(some, false) == 16'232);
+  const auto attention = {"query"sv, "key"sv, "value"sv, "output"sv};
+  CHECK(kept(attention, false) == 16'296);
+  const auto feed_forward = {
+      "feed_forward_gate"sv, "feed_forward_in"sv, "feed_forward_out"sv};
+  CHECK(kept(feed_forward, false) == 19'080);
+  // In fp32, narrowed by autocast: a copy each.
+  CHECK(kept(all, true) == always + 2 * (7 * 16 + 6 * 512 + 1408));
+  CHECK(kept(all, true) == 24'328);
+  CHECK(kept(some, true) == 17'256);
+  CHECK(kept(attention, true) == 19'368);
+  CHECK(kept(feed_forward, true) == 20'104);
+}
+
+// GPT-2's adapters of one product widen what it takes once; a compiler makes
+// nothing of a copy that is narrowed again.
+TEST_CASE("one copy of what one product takes") {
+  Workload w = LoraOf("gpt2", {"query", "key", "value"}, 8);
+  w.architecture.layers = 1;
+  w.batch = w.sequence_length = 1;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  const auto casts = [&] {
+    int64_t launches = 0;
+    for (const Kernel& k : ExpandKernels(w).kernels) {
+      if (k.name.text() == "cast adapter input") launches += k.launches;
+    }
+    return launches;
+  };
+  const int64_t narrow = LayerActivationBytes(w);
+  CHECK(casts() == 0);
+  w.trainable.wide_adapters = true;
+  CHECK(LayerActivationBytes(w) == narrow);
+  CHECK(casts() == 4);
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(casts() == 0);
+}
+
+// Of Mixtral's 128 tokens: a loop adds 256 weighted rows to the sum, each kept.
+TEST_CASE("a loop of experts keeps what it adds up") {
+  Workload w = LoraOf("mixtral-8x7b", {"query"}, 16);
+  w.batch = 1;
+  w.sequence_length = 128;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  const int64_t loop = LayerActivationBytes(w, /*experts=*/true);
+  w.stack.experts = ExpertKernels::kSplit;
+  CHECK(loop - LayerActivationBytes(w, /*experts=*/true) == 2 * 256 * 4096);
+}
+
+// Of the block of docs/models/memory.md, what dropout moves for a token, and in
+// how many launches.
 TEST_CASE("dropout of adapters is a kernel each, forward and back") {
   const int64_t inputs = 6 * 4096 + 14'336;
   struct Moved {

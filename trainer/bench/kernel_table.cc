@@ -254,6 +254,7 @@ constexpr std::array kRows = {
     Row{"cast weights", "", "cast", &programs::Cast},
     Row{"cast activation", "", "cast", &programs::Cast},
     Row{"cast logits", "", "cast", &programs::Cast},
+    Row{"cast scores", "", "cast", &programs::Cast},
     Row{"cast gradient", "", "cast", &programs::Cast},
     Row{"cast weight gradient", "", "cast", &programs::Cast},
 };

@@ -8,16 +8,22 @@ namespace trainfare::model::internal {
 namespace {
 
 // PEFT widens what an adapter in fp32 takes, and autocast narrows it for the
-// product; the gradient goes back through both (peft/tuners/lora/layer.py,
-// _cast_input_dtype). Dropout is `between` them, as wide as the adapter.
-template <class Between>
-void WideAdapterInput(Pass& pass, int64_t elements, const Between& between) {
+// product; the gradient goes back through both. Dropout, where there is any, is
+// between them, as wide as the adapter: `drop` of so many bytes an element.
+template <class Drop>
+void AdapterInput(Pass& pass,
+                  Matrix matrix,
+                  int64_t elements,
+                  const Drop& drop) {
   const Workload& w = pass.workload;
-  const bool widens = w.trainable.wide_adapters && pass.element < kSingle;
+  if (!AdapterTakesInput(w, matrix)) return;
+  const bool widens = WidensAdapterInputs(w);
   if (widens) {
     pass.Copy("cast adapter input", elements, pass.element, kSingle);
   }
-  between(widens || pass.autocast ? kSingle : pass.element);
+  if (DropsAdapterInputs(w)) {
+    drop(pass, elements, widens || pass.autocast ? kSingle : pass.element);
+  }
   if (widens) {
     pass.Copy("cast adapter input", elements, kSingle, pass.element);
   }
@@ -83,9 +89,7 @@ void AdapterForward(
   const int64_t rank = w.trainable.lora_rank;
   const int64_t rows = ExpertRows(pass, r);
   const size_t first = pass.next();
-  WideAdapterInput(pass, rows * k, [&](int64_t width) {
-    if (DropsAdapterInput(w, matrix)) DropInput(pass, rows * k, width);
-  });
+  AdapterInput(pass, matrix, rows * k, DropInput);
   GroupGemm(pass, "adapter down", r, rank, k);
   GroupGemm(pass, "adapter up", r, n, rank);
   if (!pass.Compiled()) {
@@ -106,9 +110,7 @@ void AdapterBackward(
   GroupGemm(pass, "adapter inner gradient", r, rank, n);
   GroupWeightGradient(pass, "adapter down gradient", r, k, rank);
   GroupGemm(pass, "adapter input gradient", r, k, rank);
-  WideAdapterInput(pass, rows * k, [&](int64_t width) {
-    if (DropsAdapterInput(w, matrix)) DropInputBackward(pass, rows * k, width);
-  });
+  AdapterInput(pass, matrix, rows * k, DropInputBackward);
   if (!pass.Compiled()) {
     pass.Elementwise(
         "adapter gradient add", rows * k, 2 * pass.element, pass.element, 1);

@@ -88,6 +88,11 @@ void ProjectionsForward(Pass& pass,
                         int64_t key_tokens) {
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
+  // A module of one matrix has its adapter behind it.
+  const bool apart = !a.latent() && !Joint(pass, attends) && !pass.HandFused();
+  const auto adapter = [&](Matrix matrix, int64_t tokens, int64_t n) {
+    AdapterForward(pass, matrix, tokens, n, h);
+  };
   if (a.latent()) {
     LatentProjections(pass, shape, query_tokens);
   } else if (Joint(pass, attends)) {
@@ -98,6 +103,7 @@ void ProjectionsForward(Pass& pass,
               h);
   } else {
     BlockGemm(pass, "query projection", query_tokens, a.query_width(), h);
+    if (apart) adapter(Matrix::kQuery, query_tokens, a.query_width());
     if (pass.HandFused()) {
       // Keys and values are made of the encoder's output, queries are not.
       BlockGemm(pass,
@@ -108,8 +114,10 @@ void ProjectionsForward(Pass& pass,
     } else {
       CastOperand(pass, key_tokens * h);
       BlockGemm(pass, "key projection", key_tokens, a.key_width(), h);
+      adapter(Matrix::kKey, key_tokens, a.key_width());
       CastOperand(pass, key_tokens * h);
       BlockGemm(pass, "value projection", key_tokens, a.value_width(), h);
+      adapter(Matrix::kValue, key_tokens, a.value_width());
     }
   }
   const int64_t queries = query_tokens * a.query_width();
@@ -122,10 +130,10 @@ void ProjectionsForward(Pass& pass,
                      pass.element,
                      1);
   }
-  if (!a.latent()) {
-    AdapterForward(pass, Matrix::kQuery, query_tokens, a.query_width(), h);
-    AdapterForward(pass, Matrix::kKey, key_tokens, a.key_width(), h);
-    AdapterForward(pass, Matrix::kValue, key_tokens, a.value_width(), h);
+  if (!a.latent() && !apart) {
+    adapter(Matrix::kQuery, query_tokens, a.query_width());
+    adapter(Matrix::kKey, key_tokens, a.key_width());
+    adapter(Matrix::kValue, key_tokens, a.value_width());
   }
   if (a.attention_bias) {
     LaidOutBias(pass, queries);

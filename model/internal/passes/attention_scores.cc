@@ -110,6 +110,19 @@ void CopyHeads(Pass& pass,
       pass, shape, shape.products() * shape.key_length * shape.head_size);
 }
 
+// Whether softmax gives what is wider than its scores, in fp32; and what it reads
+// of each then: LibTorch's takes fp16 as it is, bf16 by a copy (SoftMax.cpp).
+bool WidensScores(const Pass& pass) {
+  return Widths(pass.workload).probability > pass.wide;
+}
+
+int64_t SoftmaxReads(const Pass& pass) {
+  const Workload& w = pass.workload;
+  return WidensScores(pass) && w.precision != Precision::kFp16
+             ? Widths(w).probability
+             : pass.wide;
+}
+
 void SoftmaxForward(Pass& pass, const AttentionShape& shape) {
   const Architecture& a = pass.architecture;
   const int64_t scores = shape.scores();
@@ -126,9 +139,20 @@ void SoftmaxForward(Pass& pass, const AttentionShape& shape) {
                      pass.element + (Biased(pass, shape) ? pass.wide : 0),
                      pass.wide,
                      1);
-    pass.Reduction(
-        "softmax", rows, scores, pass.wide, pass.wide, kSoftmaxForwardFlops, 1);
+    const bool widens = WidensScores(pass);
+    const int64_t width = Widths(pass.workload).probability;
+    if (SoftmaxReads(pass) > pass.wide) {
+      pass.Copy("cast scores", scores, pass.wide, width);
+    }
+    pass.Reduction("softmax",
+                   rows,
+                   scores,
+                   SoftmaxReads(pass),
+                   width,
+                   kSoftmaxForwardFlops,
+                   1);
     pass.ReadRows(RowReads::kThrice);
+    if (widens) pass.Copy("cast scores", scores, width, pass.element);
     Dropout(pass, scores, pass.wide);
     CastOperand(pass, scores);
   } else if (pass.HandFused()) {
@@ -172,13 +196,20 @@ void SoftmaxBackward(Pass& pass, const AttentionShape& shape) {
   if (pass.ByOperation()) {
     WidenGradient(pass, scores);
     DropoutBackward(pass, scores, pass.wide);
+    const int64_t width = Widths(pass.workload).probability;
+    if (WidensScores(pass)) {
+      pass.Copy("cast scores", scores, pass.element, width);
+    }
     pass.Reduction("softmax gradient",
                    rows,
                    scores,
-                   2 * pass.wide,
-                   pass.wide,
+                   2 * width,
+                   SoftmaxReads(pass),
                    kSoftmaxBackwardFlops);
     pass.ReadRows(RowReads::kTwice);
+    if (SoftmaxReads(pass) > pass.wide) {
+      pass.Copy("cast scores", scores, width, pass.wide);
+    }
     if (BiasTrains(pass, shape)) {
       pass.Elementwise(
           "position bias gradient", scores, 2 * pass.wide, pass.wide, 1);

@@ -8,6 +8,7 @@
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/feed_forward.h"
+#include "model/internal/passes/kept_operations.h"
 #include "model/internal/passes/loss.h"
 #include "model/internal/passes/matrices.h"
 #include "model/internal/passes/norms.h"
@@ -23,27 +24,12 @@ LayerGroup NextTokenGroup(const Pass& pass) {
   return {a.next_token_blocks, a.experts > 0};
 }
 
-// A block's forward pass without attention's core and without the first, third,
-// .. of its products, whose results were kept: pytorch/torchtitan,
-// torchtitan/distributed/activation_checkpoint.py ("selective", "op").
+// A block's forward pass once more, but for what was kept of it.
 void OperationsAgain(Pass& pass, const LayerGroup& group) {
-  const auto first = static_cast<ptrdiff_t>(pass.next());
+  const size_t first = pass.next();
   CastWeightsAgain(pass);
   LayerForward(pass, group);
-  bool kept = false;
-  const auto had = [&](const Kernel& kernel) {
-    if (kernel.kind != KernelKind::kGemm) {
-      return kernel.kind == KernelKind::kAttention;
-    }
-    kept = !kept;
-    return kept;
-  };
-  // Not std::remove_if, which may copy its predicate.
-  auto end = pass.list.kernels.begin() + first;
-  for (auto at = end; at != pass.list.kernels.end(); ++at) {
-    if (!had(*at)) *end++ = *at;
-  }
-  pass.list.kernels.erase(end, pass.list.kernels.end());
+  LeaveOutKept(pass.list, first);
 }
 
 // `core_again`: after attention's core has run once more.

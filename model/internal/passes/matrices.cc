@@ -68,9 +68,9 @@ bool HasAdapter(const Workload& w, Matrix matrix) {
          w.trainable.lora.*member;
 }
 
-bool DropsAdapterInput(const Workload& w, Matrix matrix) {
+bool AdapterTakesInput(const Workload& w, Matrix matrix) {
   bool LoraMatrices::*const member = MemberOf(matrix);
-  return member != nullptr && DropsInputOf(w, member);
+  return member != nullptr && TakesInput(w, member);
 }
 
 }  // namespace trainfare::model::internal

@@ -39,7 +39,7 @@ bool NormsTrain(const Workload& workload);
 // Whether an adapter stands beside a matrix.
 bool HasAdapter(const Workload& workload, Matrix matrix);
 
-// Whether it has what it takes dropped out first (model/trainable.h).
-bool DropsAdapterInput(const Workload& workload, Matrix matrix);
+// Whether it takes an input for itself (TakesInput() of model/trainable.h).
+bool AdapterTakesInput(const Workload& workload, Matrix matrix);
 
 }  // namespace trainfare::model::internal

@@ -5,7 +5,8 @@
 // backward side by side; what no other part needs is local to it:
 //
 //   passes       the whole model: embeddings, blocks, head
-//   blocks       one block: attention, feed_forward; which run again
+//   blocks       one block: attention, feed_forward; which run again, and what
+//                of them, kept_operations
 //   attention    projections and all around attention_scores, the core, and
 //                positions; attention_shape has the extents
 //   feed_forward dense; else experts, among which expert_rows divides tokens;

@@ -390,6 +390,11 @@ TEST_CASE("numbers and tasks as tables write them") {
   CHECK(OneRow(row("1", "", "paged LAMB")).workload.optimizer.kind ==
         OptimizerKind::kLamb);
   CHECK(OneRow(row("1", "", "x")).workload.stack.narrow_weights);
+  // Its train.py asks for scaled_dot_product_attention.
+  CHECK(OneRow(row("1", "", "fsdp_qlora")).workload.stack.attention ==
+        model::Attention::kFlash);
+  CHECK(OneRow(row("1", "", "x")).workload.stack.attention ==
+        model::Attention::kMaterialised);
 }
 
 }  // namespace
