@@ -4,7 +4,7 @@
 
 #include "model/element_widths.h"
 #include "model/internal/block_activations.h"
-#include "model/internal/passes/kept_operations.h"
+#include "model/internal/passes/blocks.h"
 #include "model/logits.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"

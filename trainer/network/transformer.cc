@@ -302,10 +302,11 @@ at::Tensor Transformer::Probabilities(const Heads& heads,
   at::Tensor scores =
       at::matmul(query * scale, key.transpose(-1, -2));  // (B, heads, T, T)
   if (mask.defined()) scores = scores + mask;
-  // Models with RMSNorm take it in fp32 (model/element_widths.h).
+  // Models with RMSNorm take it of narrow scores in fp32
+  // (model/element_widths.h).
   const at::ScalarType type = scores.scalar_type();
   const at::Tensor probabilities =
-      architecture().norm == model::Norm::kRms
+      architecture().norm == model::Norm::kRms && scores.element_size() < 4
           ? at::softmax(scores, -1, at::kFloat).to(type)
           : at::softmax(scores, -1);
   return Dropout(probabilities, options_.attention_dropout, training);

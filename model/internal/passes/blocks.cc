@@ -108,6 +108,12 @@ void LayerForward(Pass& pass, const LayerGroup& group) {
   FeedForwardForward(pass, tokens, group.experts);
 }
 
+int64_t KeptProductBytes(const Workload& workload, bool experts) {
+  Pass pass(workload);
+  LayerForward(pass, {.count = 1, .experts = experts});
+  return KeptResultBytes(pass.list, pass.element);
+}
+
 void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;

@@ -29,6 +29,10 @@ void LayerForward(Pass& pass, const LayerGroup& group);
 // Blocks from `first` up to `end`; `again`: after one more forward pass.
 void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again);
 
+// Bytes of the products' results that one block keeps where its operations run
+// again, with experts or without.
+int64_t KeptProductBytes(const Workload& workload, bool experts);
+
 // A block of the decoder of two sides.
 void DecoderLayerForward(Pass& pass);
 void DecoderLayerBackward(Pass& pass);

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "model/internal/passes/blocks.h"
-
 namespace trainfare::model::internal {
 namespace {
 
@@ -66,13 +64,11 @@ void LeaveOutKept(KernelList& list, size_t first) {
   kernels.erase(end, kernels.end());
 }
 
-int64_t KeptProductBytes(const Workload& w, bool experts) {
-  Pass pass(w);
-  LayerForward(pass, {.count = 1, .experts = experts});
+int64_t KeptResultBytes(const KernelList& forward, int64_t element) {
   int64_t bytes = 0;
-  ForEachProduct(pass.list, 0, [&](size_t number, int64_t kept) {
-    const GemmExtents& extents = pass.list.kernels[number].gemm;
-    bytes += kept * extents.m * extents.n * pass.element;
+  ForEachProduct(forward, 0, [&](size_t number, int64_t kept) {
+    const GemmExtents& extents = forward.kernels[number].gemm;
+    bytes += kept * extents.m * extents.n * element;
   });
   return bytes;
 }

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/internal/passes/pass.h"
+#include "model/kernel_list.h"
 
 namespace trainfare::model::internal {
 
@@ -19,7 +19,8 @@ namespace trainfare::model::internal {
 // `first` on.
 void LeaveOutKept(KernelList& list, size_t first);
 
-// Bytes of the products' results that one block keeps, with experts or without.
-int64_t KeptProductBytes(const Workload& workload, bool experts);
+// Bytes of the products' results that are kept of a block's forward pass, each
+// element of so many.
+int64_t KeptResultBytes(const KernelList& forward, int64_t element);
 
 }  // namespace trainfare::model::internal

@@ -77,19 +77,28 @@ Program AddMask(const Setting& s) {
           mask = s.Wide({length})](int64_t) { return scores + mask; };
 }
 
+// Behind RMSNorm it gives fp32 of narrow scores (model/element_widths.h).
 Program Softmax(const Setting& s) {
+  const int64_t rows = s.kernel().work_items;
   const int64_t length = s.workload.sequence_length;
-  return [scores = s.Wide({s.kernel().work_items, length})](int64_t) {
-    return at::softmax(scores, -1);
+  const at::ScalarType takes = s.WidthOf(s.kernel().bytes_read, rows * length);
+  const at::ScalarType gives =
+      s.WidthOf(s.kernel().bytes_written, rows * length);
+  return [scores = s.Random({rows, length}, takes), gives](int64_t) {
+    return at::softmax(scores, -1, gives);
   };
 }
 Program SoftmaxGradient(const Setting& s) {
   const int64_t rows = s.kernel().work_items;
   const int64_t length = s.workload.sequence_length;
-  const at::Tensor output = at::softmax(s.Wide({rows, length}), -1);
-  return [output, gradient = s.Wide({rows, length})](int64_t) {
-    return at::_softmax_backward_data(
-        gradient, output, -1, gradient.scalar_type());
+  // Output and gradient are alike.
+  const at::ScalarType takes =
+      s.WidthOf(s.kernel().bytes_read / 2, rows * length);
+  const at::ScalarType gives =
+      s.WidthOf(s.kernel().bytes_written, rows * length);
+  const at::Tensor output = at::softmax(s.Random({rows, length}, takes), -1);
+  return [output, gradient = s.Random({rows, length}, takes), gives](int64_t) {
+    return at::_softmax_backward_data(gradient, output, -1, gives);
   };
 }
 
