@@ -225,8 +225,9 @@ int64_t RacksOf(const Device& device,
 }
 
 HostNetwork NetworkOfRacks(HostNetwork of_host, int64_t hosts, int64_t racks) {
+  const int64_t of_rack = hosts / racks;
   of_host.wire.bandwidth =
-      of_host.wire.bandwidth * static_cast<double>(hosts / racks);
+      of_host.wire.bandwidth * static_cast<double>(of_rack);
   return of_host;
 }
 

@@ -94,8 +94,9 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   // What comes back of rows before it is weighted; the rows side by side; and
   // weighted, which a loop adds to the sum (PyTorch's index_add_ keeps it).
   bytes += rows * a.hidden * width.element;
-  if (ExpertsOf(w) == ExpertKernels::kLoop)
+  if (ExpertsOf(w) == ExpertKernels::kLoop) {
     bytes += rows * a.hidden * width.wide;
+  }
   if (KeepsInput(w, &LoraMatrices::feed_forward_gate) ||
       KeepsInput(w, &LoraMatrices::feed_forward_in)) {
     bytes += rows * a.hidden * width.element;
