@@ -19,6 +19,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/files/csv_file.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/files/foreign_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/models/time_at_peak.h"
 #include "model/error.h"
@@ -284,6 +285,12 @@ InputError Placed(const InputError& fault, const TableRow& row) {
   return InputError(row.file, row.row.line, 0, text);
 }
 
+// Why a row is left out, of cells that may be of any length.
+std::string Reason(const std::string& why) {
+  constexpr size_t kMost = 200;
+  return hardware::OneLine(why, kMost);
+}
+
 // "line 3: value: expected ...", of a fault with its place in `file`.
 std::string LineOf(const InputError& fault, const std::string& file) {
   return fmt::format("line {}",
@@ -336,13 +343,13 @@ Table ParseTable(std::string_view text, const std::string& name) {
       metric = std::min(metric, read.metric);
       used.push_back(std::move(read));
     } catch (const Unused& unused) {
-      table.unused[unused.reason].push_back(csv_row.line);
+      table.unused[Reason(unused.reason)].push_back(csv_row.line);
     } catch (const InputError& fault) {
       // What a row gets wrong costs the row.
       const InputError placed = Placed(fault, row);
       if (!first_fault) first_fault = placed;
       ++faults;
-      table.unused[LineOf(placed, name)].push_back(csv_row.line);
+      table.unused[Reason(LineOf(placed, name))].push_back(csv_row.line);
     }
   }
   if (first_fault && faults == table.rows) throw InputError(*first_fault);

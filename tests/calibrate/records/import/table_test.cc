@@ -174,6 +174,12 @@ TEST_CASE("a table that is not right says where") {
     CHECK(table.observations.size() == 1);
     CHECK(table.unused.at("line 3: " + fault) == std::vector<int64_t>{3});
   }
+  // A cell of any length is named in short.
+  const Table longer =
+      ParseRows(front + "5,\n" + front + std::string(5000, '[') + ",\n");
+  REQUIRE(longer.unused.size() == 1);
+  CHECK(longer.unused.begin()->first.starts_with("line 3: value: expected"));
+  CHECK(longer.unused.begin()->first.size() <= 203);
   CHECK(OneRow(front + "\"1,234.5\",").measured.base() ==
         doctest::Approx(1.2345));
   CHECK_THROWS_WITH_AS(
