@@ -70,13 +70,19 @@ std::string GroupExperts(const TimedJob&, Scenario& changed) {
   return "--set experts=grouped";
 }
 
-// In one kernel, or in one that is written for the device's generation.
-std::string KeepScoresOnChip(const TimedJob&, Scenario& changed) {
+// In one kernel, or, where the device's generation has kernels of its own, in one
+// of these.
+std::string KeepScoresOnChip(const TimedJob& asked, Scenario& changed) {
   model::Attention& attention = changed.workload.stack.attention;
-  if (attention == model::Attention::kFlash3) return "";
-  attention = attention == model::Attention::kMaterialised
-                  ? model::Attention::kFlash
-                  : model::Attention::kFlash3;
+  const auto& generation = asked.device.generation;
+  const bool has_own = generation && generation->exposed_overlap < 1.0;
+  if (attention == model::Attention::kMaterialised) {
+    attention = model::Attention::kFlash;
+  } else if (attention != model::Attention::kFlash3 && has_own) {
+    attention = model::Attention::kFlash3;
+  } else {
+    return "";
+  }
   return fmt::format("--set attention={}", model::ToText(attention));
 }
 

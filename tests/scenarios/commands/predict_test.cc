@@ -136,6 +136,24 @@ TEST_CASE("one prediction says which settings save most, by predictions") {
   CHECK_FALSE(HasNote(Predict(options), "steps are faster with "));
 }
 
+// Hopper has kernels of attention of its own, which LibTorch's is not; Ampere
+// has none.
+TEST_CASE(
+    "attention of the device's generation is proposed where there is one") {
+  const FitFolder none;
+  PredictOptions options;
+  options.overrides.model = "qwen3-0.6b";
+  options.overrides.samples = 1000;
+  options.overrides.batches = {1};
+  options.overrides.lengths = {32'768};
+  options.overrides.precisions = {"bf16"};
+  options.overrides.settings = {"attention=flash", "stack=liger"};
+  options.device = {"h100_sxm"};
+  CHECK(HasNote(Predict(options), "--set attention=flash_3"));
+  options.device = {"a100_sxm4_80gb"};
+  CHECK_FALSE(HasNote(Predict(options), "--set attention=flash_3"));
+}
+
 TEST_CASE("columns of what does not fit have no unit but memory's") {
   const FitFolder none;
   const Report report = Predict(OfModel("llama-3.1-8b", 2048, "l4"));
