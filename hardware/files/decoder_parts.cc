@@ -60,18 +60,23 @@ Architecture UsualHeads(int64_t key_value_heads, int64_t head_size) {
   return usual;
 }
 
+Architecture NextTokenDecoder() {
+  Architecture a;
+  a.family = model::Family::kDecoder;
+  a.embedding_layer_norm = a.pooler = false;
+  a.head = model::Head::kCausalLanguageModel;
+  return a;
+}
+
 Architecture ReadLlama(const ConfigJson& c,
                        bool tied,
                        const Architecture& usual) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   ReadSizes(c, a, usual);
   a.key_value_heads = KeyValueHeads(c, a, usual);
   a.head_size =
       c.IsNull("head_dim") ? 0 : c.PositiveCount("head_dim", usual.head_size);
-  a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
-  a.head = model::Head::kCausalLanguageModel;
   a.dropout = c.Share("attention_dropout");
   a.norm = model::Norm::kRms;
   a.norm_bias = false;

@@ -22,6 +22,10 @@ std::optional<int64_t> CountWords(const ConfigJson& c,
 // Transformers); null is as many keys as heads, and as wide as they divide.
 model::Architecture UsualHeads(int64_t key_value_heads, int64_t head_size = 0);
 
+// A decoder that predicts the next token, with nothing behind its words, of which
+// no more is known.
+model::Architecture NextTokenDecoder();
+
 // What the decoders of Llama's kind share.
 model::Architecture ReadLlama(const ConfigJson& c,
                               bool tied = false,

@@ -70,8 +70,7 @@ Architecture ReadGptNeoX(const ConfigJson& c) {
 }
 
 Architecture ReadFalcon(const ConfigJson& c) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   a.layers = c.Count("num_hidden_layers");
   a.hidden = c.Count("hidden_size");
   a.heads = c.Count("num_attention_heads");
@@ -82,8 +81,6 @@ Architecture ReadFalcon(const ConfigJson& c) {
   const bool one = c.Flag("multi_query", true);
   const int64_t keys = c.PositiveCount("num_kv_heads", groups ? a.heads : 1);
   a.key_value_heads = groups ? keys : (one ? 1 : a.heads);
-  a.embedding_layer_norm = a.pooler = false;
-  a.head = model::Head::kCausalLanguageModel;
   a.norm_placement = model::NormPlacement::kBefore;
   a.position_kind = c.Flag("alibi", false) ? model::PositionKind::kAlibi
                                            : model::PositionKind::kRotary;
@@ -121,16 +118,13 @@ Architecture ReadStableLm(const ConfigJson& c) {
 Architecture ReadGpt(const ConfigJson& c,
                      const char* activation,
                      double dropout) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   a.layers = c.Count("n_layer");
   a.hidden = c.Count("n_embd");
   a.heads = c.Count("n_head");
   a.intermediate = c.Count("n_inner", 4 * a.hidden);
   a.vocabulary = c.Count("vocab_size");
   a.positions = c.PositiveCount("n_positions");
-  a.embedding_layer_norm = a.pooler = false;
-  a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", activation, a);
   a.dropout = c.Share("resid_pdrop", dropout);
   const CountedDropout counted = {"resid_pdrop", a.dropout};
@@ -185,8 +179,7 @@ Architecture ReadGptBigCode(const ConfigJson& c) {
 
 // Zhang et al. 2022; two rows of the table are padding.
 Architecture ReadOpt(const ConfigJson& c) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   a.layers = c.Count("num_hidden_layers");
   a.hidden = c.Count("hidden_size");
   a.heads = c.Count("num_attention_heads");
@@ -194,9 +187,7 @@ Architecture ReadOpt(const ConfigJson& c) {
   a.vocabulary = c.Count("vocab_size");
   a.position_offset = 2;
   a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
-  a.embedding_layer_norm = a.pooler = false;
   a.separate_projections = true;
-  a.head = model::Head::kCausalLanguageModel;
   ReadActivation(c, "activation_function", "relu", a);
   a.dropout = c.Share("dropout", 0.1);
   ExpectDropoutOrNone(c, "attention_dropout", 0.0, {"dropout", a.dropout});
@@ -359,16 +350,13 @@ int64_t LocalBlocks(const ConfigJson& c, int64_t layers) {
 
 // Black et al. 2021: scores as they are, and a window in every other block.
 Architecture ReadGptNeo(const ConfigJson& c) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   a.layers = c.Count("num_layers");
   a.hidden = c.Count("hidden_size");
   a.heads = c.Count("num_heads");
   a.intermediate = c.Count("intermediate_size", 4 * a.hidden);
   a.vocabulary = c.Count("vocab_size");
   a.positions = c.PositiveCount("max_position_embeddings");
-  a.embedding_layer_norm = a.pooler = false;
-  a.head = model::Head::kCausalLanguageModel;
   a.separate_projections = true;
   a.attention_bias = a.scaled_scores = false;
   a.windowed_layers = LocalBlocks(c, a.layers);
@@ -431,16 +419,13 @@ double MptDropout(const ConfigJson& c) {
 
 // MosaicML 2023: no biases, ALiBi.
 Architecture ReadMpt(const ConfigJson& c) {
-  Architecture a;
-  a.family = model::Family::kDecoder;
+  Architecture a = NextTokenDecoder();
   a.layers = c.Count("n_layers");
   a.hidden = c.Count("d_model");
   a.heads = c.Count("n_heads");
   a.intermediate = 4 * a.hidden;
   a.vocabulary = c.Count("vocab_size");
   a.positions = c.PositiveCount("max_seq_len", 2048);
-  a.embedding_layer_norm = a.pooler = false;
-  a.head = model::Head::kCausalLanguageModel;
   a.position_kind = model::PositionKind::kAlibi;
   a.norm_bias = false;
   a.attention_bias = a.output_bias = a.feed_forward_bias = false;

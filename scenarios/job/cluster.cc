@@ -130,23 +130,24 @@ Cluster OverHosts(Cluster host,
   }
   const int64_t racks =
       calibrate::RacksOf(device, host.devices * hosts, hosts, bandwidth);
-  if (racks < hosts) {
-    Cluster rack = ClusterOf(device, host.devices * hosts / racks);
-    rack.rented = host.rented;
-    rack.idle_devices = host.idle_devices * hosts;
-    rack.host_memory = host.host_memory;
-    if (racks == 1) return rack;
-    rack.devices = host.devices * hosts;
-    rack.hosts = racks;
-    rack.network = calibrate::NetworkOfRacks(
+  std::optional<HostNetwork> network;  // one rack has none
+  if (racks > 1) {
+    network = calibrate::NetworkOfRacks(
         calibrate::NetworkOf(
             device, host.devices + host.idle_devices, instance, bandwidth),
         hosts,
         racks);
-    return rack;
   }
-  HostNetwork network = calibrate::NetworkOf(
-      device, host.devices + host.idle_devices, instance, bandwidth);
+  if (racks < hosts) {
+    Cluster joined = ClusterOf(device, host.devices * hosts / racks);
+    joined.devices = host.devices * hosts;
+    joined.hosts = racks;
+    joined.network = std::move(network);
+    joined.rented = host.rented;
+    joined.idle_devices = host.idle_devices * hosts;
+    joined.host_memory = host.host_memory;
+    return joined;
+  }
   host.devices *= hosts;
   host.idle_devices *= hosts;
   host.hosts = hosts;
