@@ -75,9 +75,8 @@ PublishedMeasure MeasureOf(const PublishedRow& row,
   if (row.quantity == "largest_batch" || row.quantity == "failing_batch") {
     return PublishedMeasure::kOutcome;
   }
-  return calibrate::FindQuantity(row.quantity).measure.share
-             ? PublishedMeasure::kPoints
-             : PublishedMeasure::kPercent;
+  return row.measure->share ? PublishedMeasure::kPoints
+                            : PublishedMeasure::kPercent;
 }
 
 std::optional<PublishedError> ErrorOf(const Published& published,

@@ -124,7 +124,7 @@ class PublishedPredictor {
           "set aside: wrong, contradicted or said twice in its source");
     }
     const QuantityAnswer& line = AnswerOf(row.quantity);
-    if (row.use == PublishedUse::kShow && line.why_not.empty()) {
+    if (row.use == PublishedUse::kShow && row.why_not.empty()) {
       throw InputError("kept as data");
     }
     // What follows from printed figures by arithmetic is no second prediction.
@@ -136,9 +136,9 @@ class PublishedPredictor {
       return;
     }
     if (line.of_job == nullptr) {
-      throw InputError(line.why_not.empty()
+      throw InputError(row.why_not.empty()
                            ? "arithmetic of which its document states no check"
-                           : std::string(line.why_not));
+                           : row.why_not);
     }
     const PublishedRun& run = published_.RunOf(row);
     const Answered& answered = EstimateOf(run, run);

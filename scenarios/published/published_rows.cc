@@ -66,11 +66,11 @@ std::string PublishedAnswerText(const PublishedRow& row,
                                 const PublishedAnswer& answer) {
   if (answer.fits) return *answer.fits ? "fits" : "does not fit";
   if (!answer.value) return "-";
-  std::string text = FigureText(row.quantity, *answer.value);
+  std::string text = FigureText(row, *answer.value);
   if (answer.low) {
     text += fmt::format(" ({} .. {})",
-                        FigureText(row.quantity, *answer.low),
-                        FigureText(row.quantity, *answer.high));
+                        FigureText(row, *answer.low),
+                        FigureText(row, *answer.high));
   }
   return text;
 }
@@ -127,7 +127,7 @@ Json RowJson(const PublishedResult& result, size_t i) {
   json["device"] = OrNull(run.device);
   json["devices"] = run.device_count;
   json["quantity"] = row.quantity;
-  json["unit"] = calibrate::FindQuantity(row.quantity).measure.unit;
+  json["unit"] = row.measure->unit;
   const std::string_view derived = AnswerOf(row.quantity).derived;
   json["derived"] = derived.empty() ? Json(nullptr) : Json(derived);
   json["printed"] = row.value.text;

@@ -220,42 +220,24 @@ PublishedAnswer SpeedUp(const AskedJob& asked) {
   return Of(other.run.total() / asked.estimate.run.total());
 }
 
-constexpr std::string_view kKept =
-    "kept as data: accuracy, loss and occupancy are never predicted";
-constexpr std::string_view kKernel =
-    "of one kernel or layer by itself, which the answer to a job has not";
-constexpr std::string_view kFirst =
-    "of the first step, which sets up its state; the answer is of any other";
-constexpr std::string_view kCounter =
-    "a profiler's counter that the answer has not";
 constexpr std::string_view kOfBatch =
     "largest_batch, of a core where the run's batches are";
-constexpr std::string_view kNoJob = "of a tensor, on no device and in no job";
-constexpr std::string_view kMachine = "a size of the machine";
 
 constexpr auto kAnswers = std::to_array<QuantityAnswer>({
-    {.name = "accuracy", .why_not = kKept},
     {.name = "achieved_flops", .of_job = AchievedFlops},
     {.name = "active_ratio", .of_job = ActiveRatio},
     {.name = "active_time", .of_job = ActiveTime},
-    {.name = "allreduce_bandwidth", .why_not = kKernel},
-    {.name = "allreduce_time", .why_not = kKernel},
     {.name = "arithmetic_intensity", .of_job = Intensity},
     {.name = "backward_time",
      .of_job = BackwardTime,
      .derived =
          "phases.backward_s with communication_s and slowed_computation_s"},
-    {.name = "bytes_per_gradient", .why_not = kNoJob},
-    {.name = "bytes_per_parameter", .why_not = kNoJob},
     {.name = "energy", .of_job = Energy},
     {.name = "epoch_time", .of_job = EpochTime},
     {.name = "failing_batch",
      .of_job = LargestBatch,
      .though_it_does_not_fit = true,
      .derived = kOfBatch},
-    {.name = "first_update_energy", .why_not = kFirst},
-    {.name = "first_update_launches", .why_not = kFirst},
-    {.name = "first_update_time", .why_not = kFirst},
     {.name = "fits", .of_job = Fits, .though_it_does_not_fit = true},
     {.name = "flops_per_step",
      .of_job = FlopsOfStep,
@@ -263,24 +245,16 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
     {.name = "forward_time", .of_job = ForwardTime},
     {.name = "gemm_share", .of_job = GemmShare},
     {.name = "hbm_traffic", .of_job = HbmTraffic},
-    {.name = "host_memory", .why_not = kMachine},
-    {.name = "kernel_time", .why_not = kKernel},
     {.name = "largest_batch",
      .of_job = LargestBatch,
      .though_it_does_not_fit = true,
      .derived = kOfBatch},
     {.name = "latency", .of_job = StepTime},
     {.name = "launches", .of_job = Launches, .though_it_does_not_fit = true},
-    {.name = "layer_backward_time", .why_not = kKernel},
-    {.name = "layer_forward_time", .why_not = kKernel},
-    {.name = "layer_time", .why_not = kKernel},
-    {.name = "loss", .why_not = kKept},
-    {.name = "mean_power", .why_not = kCounter},
     {.name = "memory_used",
      .of_job = MemoryUsed,
      .though_it_does_not_fit = true},
     {.name = "mfu", .of_job = Mfu},
-    {.name = "occupancy", .why_not = kKept},
     {.name = "on_chip_latency", .of_job = ForwardTime},
     {.name = "on_chip_throughput",
      .of_job = OnChipThroughput,
@@ -290,31 +264,19 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
      .of_job = PeakMemory,
      .though_it_does_not_fit = true,
      .derived = "memory_bytes without the framework's context"},
-    {.name = "ratio", .why_not = kCounter},
     {.name = "run_time", .of_job = RunTime},
     {.name = "speedup",
      .of_job = SpeedUp,
      .derived = "run_time_s of the other run over that of this one"},
     {.name = "spill_traffic", .of_job = Spill},
-    {.name = "state_setup_launches", .why_not = kFirst},
-    {.name = "state_setup_time", .why_not = kFirst},
     {.name = "step_time", .of_job = StepTime},
-    {.name = "swap", .why_not = kMachine},
     {.name = "throughput", .of_job = Throughput},
-    {.name = "token_length",
-     .why_not = "of the data set: what an answer starts from"},
     {.name = "token_rate", .of_job = TokenRate},
     {.name = "utilisation.bandwidth", .of_job = BandwidthShare},
     {.name = "utilisation.dma", .of_job = Dma},
     {.name = "utilisation.scalar", .of_job = Scalar},
-    {.name = "utilisation.sm", .why_not = kCounter},
     {.name = "utilisation.tensor", .of_job = Tensor},
     {.name = "utilisation.vector", .of_job = Vector},
-    {.name = "weight.cost", .why_not = "a weight is chosen, not predicted"},
-    {.name = "weight.energy", .why_not = "a weight is chosen, not predicted"},
-    {.name = "weight.occupancy",
-     .why_not = "a weight is chosen, not predicted"},
-    {.name = "weight.time", .why_not = "a weight is chosen, not predicted"},
 });
 
 }  // namespace
@@ -328,9 +290,8 @@ const QuantityAnswer& AnswerOf(std::string_view quantity) {
   return found == kAnswers.end() ? kArithmetic : *found;
 }
 
-std::string FigureText(std::string_view quantity, double value) {
-  const calibrate::Measure& measure = calibrate::FindQuantity(quantity).measure;
-  const std::string_view unit = measure.unit;
+std::string FigureText(const calibrate::PublishedRow& row, double value) {
+  const std::string_view unit = row.measure->unit;
   if (unit == "s") return hardware::FormatTime(model::Seconds<>(value));
   if (unit == "B") return hardware::FormatDecimalBytes(model::Bytes<>(value));
   if (unit == "J") return hardware::FormatEnergy(model::Joules<>(value));
@@ -346,7 +307,7 @@ std::string FigureText(std::string_view quantity, double value) {
     return hardware::FormatPrice(model::UsdPerSecond<>(value));
   }
   if (unit == "W") return hardware::FormatPower(model::Watts<>(value));
-  if (measure.share || quantity == "mfu") {
+  if (row.measure->share || row.quantity == "mfu") {
     return fmt::format("{:.2f} %", value * 100.0);
   }
   if (unit == "1") return fmt::format("{:.4g}", value);

@@ -1,7 +1,8 @@
 #pragma once
 
 // What a printed quantity is of an estimate: one table, the only place that
-// knows. What it is of other printed figures its document says (`checks`).
+// knows. What it is of other printed figures, or why nothing answers it, its
+// document says (`checks`, `quantities`).
 
 #include <functional>
 #include <optional>
@@ -24,7 +25,7 @@ struct AskedJob {
   std::function<const JobEstimate&(const std::string& run)> other;
 };
 
-// How a job answers a quantity, or why it does not.
+// How a job answers a quantity.
 struct QuantityAnswer {
   std::string_view name;  // calibrate/records/import/published_quantity.h
   // The answer by an estimate that fits; times of one that does not are
@@ -32,15 +33,14 @@ struct QuantityAnswer {
   PublishedAnswer (*of_job)(const AskedJob& asked) = nullptr;
   // Whether the estimate says it of a job that does not fit, too.
   bool though_it_does_not_fit = false;
-  std::string_view why_not = {};
   // By which arithmetic it follows from figures of `predict`; empty: it is one.
   std::string_view derived = {};
 };
 
-// The answer of a quantity; neither way where it is arithmetic alone.
+// The answer of a quantity; without `of_job` where no job answers it.
 const QuantityAnswer& AnswerOf(std::string_view quantity);
 
-// As a person reads a figure in base units.
-std::string FigureText(std::string_view quantity, double value);
+// As a person reads a figure of the row's quantity in base units.
+std::string FigureText(const calibrate::PublishedRow& row, double value);
 
 }  // namespace trainfare::scenarios

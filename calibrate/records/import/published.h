@@ -87,6 +87,7 @@ struct PublishedRun {
   std::map<std::string, std::string> assumed;
 };
 
+struct Measure;           // calibrate/records/import/published_quantity.h
 struct PublishedFormula;  // calibrate/records/import/published_check.h
 
 struct PublishedRow {
@@ -95,7 +96,8 @@ struct PublishedRow {
   std::string run;
   std::string group;
   std::string quantity;
-  std::optional<std::string> part;  // kernel, layer, engine, weighting
+  const Measure* measure = nullptr;  // of the quantity; never nullptr
+  std::optional<std::string> part;   // kernel, layer, engine, weighting
   PublishedValue value;
   std::optional<model::Bytes<>> size;  // of the message of an all-reduce
   PublishedUse use = PublishedUse::kNone;
@@ -104,6 +106,9 @@ struct PublishedRow {
   std::vector<std::string> refs;     // tables and sections, one a record
   // How its document comes by figures of this quantity; nullptr: it states none.
   std::shared_ptr<const PublishedFormula> check;
+  // Why no job answers it, as its document's files say; empty: a job does, or
+  // the check says what it is.
+  std::string why_not;
 };
 
 struct PublishedCorrection {

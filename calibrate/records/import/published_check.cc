@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "calibrate/records/import/published_quantity.h"
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 
@@ -114,10 +113,6 @@ PublishedFormula NumberOf(double number) {
   return formula;
 }
 
-std::string KnownQuantity(const std::string& name) {
-  return std::string(FindQuantity(name).name);
-}
-
 // How many formulas it is made of, itself among them.
 size_t SizeOf(const PublishedFormula& formula) {
   size_t size = 1;
@@ -128,7 +123,8 @@ size_t SizeOf(const PublishedFormula& formula) {
 // One formula a map: its operation is the key, whose value are its operands.
 class FormulaReader {
  public:
-  explicit FormulaReader(const PublishedChecks& before) : before_(before) {}
+  FormulaReader(const OwnQuantities& own, const PublishedChecks& before)
+      : own_(own), before_(before) {}
 
   PublishedFormula Read(const Reader& map) {
     const Operation& operation = OperationOf(map);
@@ -185,7 +181,10 @@ class FormulaReader {
   void Printed(const Reader& map,
                std::string_view name,
                PublishedFormula& formula) {
-    formula.quantity = map.Parsed(name, KnownQuantity);
+    formula.quantity = map.Parsed(name, [this](const std::string& quantity) {
+      MeasureOfQuantity(quantity, own_);
+      return quantity;
+    });
     formula.part = map.OptionalText("part");
     if (map.Has("of")) {
       formula.of_part = map.Choice<bool>("of", {{"part", true}});
@@ -257,6 +256,7 @@ class FormulaReader {
     }
   }
 
+  const OwnQuantities& own_;
   const PublishedChecks& before_;
   size_t size_ = 0;  // of all that was read
 };
@@ -280,15 +280,17 @@ constexpr std::array<FormulaReader::Operation, 11> FormulaReader::kOperations =
 
 }  // namespace
 
-void ReadChecks(const Reader& map, PublishedChecks& checks) {
+void ReadChecks(const Reader& map,
+                const OwnQuantities& own,
+                PublishedChecks& checks) {
   for (const std::string& quantity : map.Keys()) {
     try {
-      FindQuantity(quantity);
+      MeasureOfQuantity(quantity, own);
     } catch (const InputError& error) {
       map.Fail(quantity, error.what());
     }
     auto formula = std::make_shared<const PublishedFormula>(
-        FormulaReader(checks).Read(map.Map(quantity)));
+        FormulaReader(own, checks).Read(map.Map(quantity)));
     if (!checks.try_emplace(quantity, std::move(formula)).second) {
       map.Fail(quantity, "expected a new check, got one of another file");
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_quantity.h"
 #include "hardware/files/yaml_reader.h"
 
 namespace trainfare::calibrate {
@@ -48,7 +49,10 @@ struct PublishedFormula {
 using PublishedChecks =
     std::map<std::string, std::shared_ptr<const PublishedFormula>>;
 
-// Adds what `map` has, of a file of the document. Throws InputError.
-void ReadChecks(const hardware::Reader& map, PublishedChecks& checks);
+// Adds what `map` has, of a file of the document whose own quantities are
+// `own`. Throws InputError.
+void ReadChecks(const hardware::Reader& map,
+                const OwnQuantities& own,
+                PublishedChecks& checks);
 
 }  // namespace trainfare::calibrate

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "model/error.h"
@@ -43,96 +46,103 @@ constexpr Measure kOutcome = {
     .outcome = true,
     .example = "fits, \"does not fit\" or \"not supported\""};
 
-constexpr auto kPrintedQuantities = std::to_array<PrintedQuantity>({
-    {"accuracy", kRatio},
+// Measures by their words in a document's file.
+constexpr auto kMeasures =
+    std::to_array<std::pair<std::string_view, const Measure*>>({
+        {"bytes", &kBytes},
+        {"bandwidth", &kBandwidth},
+        {"compute rate", &kComputeRate},
+        {"time", &kTime},
+        {"power", &kPower},
+        {"energy", &kEnergy},
+        {"money", &kMoney},
+        {"price", &kPrice},
+        {"ratio", &kRatio},
+        {"share", &kShare},
+        {"count", &kCount},
+    });
+
+struct AnsweredQuantity {
+  std::string_view name;
+  const Measure& measure;
+};
+
+constexpr auto kAnsweredQuantities = std::to_array<AnsweredQuantity>({
     {"achieved_flops", kComputeRate},
     {"active_ratio", kShare},
     {"active_time", kTime},
-    {"allreduce_bandwidth", kBandwidth},
-    {"allreduce_time", kTime},
     {"arithmetic_intensity", kIntensity},
     {"backward_time", kTime},
-    {"billing_unit_price", kMoney},
-    {"billing_units_per_hour", kCount},
-    {"bytes_per_gradient", kBytes},
-    {"bytes_per_parameter", kBytes},
-    {"cost", kMoney},
     {"energy", kEnergy},
-    {"epoch_cost", kMoney},
     {"epoch_time", kTime},
-    {"estimate_error", kRatio},
     {"failing_batch", kCount},
-    {"first_update_energy", kEnergy},
-    {"first_update_launches", kCount},
-    {"first_update_time", kTime},
     {"fits", kOutcome},
     {"flops_per_step", kFlops},
     {"forward_time", kTime},
     {"gemm_share", kShare},
     {"hbm_traffic", kBytes},
-    {"host_memory", kBytes},
-    {"kernel_time", kTime},
     {"largest_batch", kCount},
     {"latency", kTime},
     {"launches", kCount},
-    {"layer_backward_time", kTime},
-    {"layer_forward_time", kTime},
-    {"layer_time", kTime},
-    {"loss", kRatio},
-    {"matrix_columns", kCount},
-    {"matrix_rows", kCount},
-    {"mean_power", kPower},
-    {"memory_capacity", kBytes},
     {"memory_used", kBytes},
     {"mfu", kRatio},
-    {"normalised.cost", kRatio},
-    {"normalised.energy", kRatio},
-    {"normalised.occupancy", kRatio},
-    {"normalised.time", kRatio},
-    {"occupancy", kRatio},
     {"on_chip_latency", kTime},
     {"on_chip_throughput", kSamplesPerSecond},
     {"optimizer_time", kTime},
-    {"peak_bandwidth", kBandwidth},
-    {"peak_compute", kComputeRate},
     {"peak_memory", kBytes},
-    {"price", kPrice},
-    {"ratio", kRatio},
-    {"recursion_time", kTime},
     {"run_time", kTime},
-    {"samples_in_run", kCount},
-    {"score", kRatio},
     {"speedup", kRatio},
     {"spill_traffic", kBytes},
-    {"state_setup_launches", kCount},
-    {"state_setup_time", kTime},
     {"step_time", kTime},
-    {"swap", kBytes},
     {"throughput", kSamplesPerSecond},
-    {"token_length", kCount},
     {"token_rate", kTokensPerSecond},
     {"utilisation.bandwidth", kShare},
     {"utilisation.dma", kShare},
     {"utilisation.scalar", kShare},
-    {"utilisation.sm", kShare},
     {"utilisation.tensor", kShare},
     {"utilisation.vector", kShare},
-    {"weight.cost", kRatio},
-    {"weight.energy", kRatio},
-    {"weight.occupancy", kRatio},
-    {"weight.time", kRatio},
 });
+
+const Measure* FindAnswered(std::string_view name) {
+  const auto* const found = std::find_if(
+      kAnsweredQuantities.begin(),
+      kAnsweredQuantities.end(),
+      [&](const AnsweredQuantity& answered) { return answered.name == name; });
+  return found == kAnsweredQuantities.end() ? nullptr : &found->measure;
+}
 
 }  // namespace
 
-const PrintedQuantity& FindQuantity(std::string_view name) {
-  std::vector<std::string_view> known;
-  for (const PrintedQuantity& quantity : kPrintedQuantities) {
-    if (quantity.name == name) return quantity;
-    known.push_back(quantity.name);
+void ReadOwnQuantities(const hardware::Reader& map, OwnQuantities& own) {
+  for (const std::string& name : map.Keys()) {
+    if (FindAnswered(name) != nullptr) {
+      map.Fail(name, "expected a quantity that no job answers, got one");
+    }
+    const hardware::Reader of_name = map.Map(name);
+    const OwnQuantity quantity = {
+        of_name.Choice<const Measure*>("measure", std::span(kMeasures)),
+        of_name.OptionalText("why_not").value_or("")};
+    if (!own.try_emplace(name, quantity).second) {
+      map.Fail(name, "expected a new quantity, got one of another file");
+    }
   }
-  throw model::InputError(fmt::format(
-      "unknown quantity \"{}\"; known: {}", name, fmt::join(known, ", ")));
+}
+
+const Measure& MeasureOfQuantity(std::string_view quantity,
+                                 const OwnQuantities& own) {
+  if (const Measure* answered = FindAnswered(quantity)) return *answered;
+  const auto found = own.find(std::string(quantity));
+  if (found != own.end()) return *found->second.measure;
+  std::vector<std::string_view> known;
+  for (const AnsweredQuantity& answered : kAnsweredQuantities) {
+    known.push_back(answered.name);
+  }
+  for (const auto& of_document : own) known.push_back(of_document.first);
+  throw model::InputError(
+      fmt::format("unknown quantity \"{}\"; known: {}; its document's "
+                  "`quantities` may have more",
+                  quantity,
+                  fmt::join(known, ", ")));
 }
 
 std::string_view ExampleOf(const Measure& measure) {

@@ -1,14 +1,17 @@
 #pragma once
 
 // What printed quantities are called and measured in
-// (docs/guide/published.md): one table. What of them is answered is
-// scenarios/published/quantities.h.
+// (docs/guide/published.md): those that a job answers stand in one table (how
+// is scenarios/published/quantities.h), all others in the files of the
+// document that prints them.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "hardware/files/unit_text.h"
+#include "hardware/files/yaml_reader.h"
 
 namespace trainfare::calibrate {
 
@@ -23,13 +26,20 @@ struct Measure {
   std::string_view example = {};
 };
 
-struct PrintedQuantity {
-  std::string_view name;
-  const Measure& measure;
+// A quantity that no job answers, of one document: `quantities` of its files.
+struct OwnQuantity {
+  const Measure* measure = nullptr;  // never nullptr
+  std::string why_not;  // no job answers it; empty: a check says what it is
 };
+using OwnQuantities = std::map<std::string, OwnQuantity>;
 
-// Throws InputError for a name that is not known.
-const PrintedQuantity& FindQuantity(std::string_view name);
+// Adds what `map` has, of a file of the document. Throws InputError.
+void ReadOwnQuantities(const hardware::Reader& map, OwnQuantities& own);
+
+// What a quantity of a document is measured in; throws InputError for a name
+// that is not known.
+const Measure& MeasureOfQuantity(std::string_view quantity,
+                                 const OwnQuantities& own);
 
 // What a text of this measure looks like, for messages.
 std::string_view ExampleOf(const Measure& measure);

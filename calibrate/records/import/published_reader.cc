@@ -50,19 +50,32 @@ std::pair<SourceAlias, std::string> Resolve(const Reader& map,
           fmt::format("{}/{}", alias->second.records, from.substr(slash + 1))};
 }
 
-PublishedRow ReadRow(const Reader& map, const Aliases& aliases) {
+// What the files of one document say of its quantities.
+struct Quantities {
+  OwnQuantities own;
+  PublishedChecks checks;
+};
+
+PublishedRow ReadRow(const Reader& map,
+                     const Aliases& aliases,
+                     const Quantities& quantities) {
   PublishedRow row;
   row.position = map.Position("run");
   row.run = map.Text("run");
   row.group = map.Text("group");
-  row.quantity = map.Parsed("quantity", [](const std::string& name) {
-    return std::string(FindQuantity(name).name);
+  row.quantity = map.Text("quantity");
+  row.measure = map.Parsed("quantity", [&](const std::string& name) {
+    return &MeasureOfQuantity(name, quantities.own);
   });
+  const auto own = quantities.own.find(row.quantity);
+  if (own != quantities.own.end()) row.why_not = own->second.why_not;
+  const auto check = quantities.checks.find(row.quantity);
+  if (check != quantities.checks.end()) row.check = check->second;
   row.part = map.OptionalText("part");
   row.id = row.run + "/" + row.quantity;
   if (row.part) row.id += "/" + *row.part;
   row.value = map.Parsed("value", [&row](const std::string& text) {
-    return ParsePublishedValue(row.quantity, text);
+    return ParsePublishedValue(*row.measure, text);
   });
   if (map.Has("tolerance")) {
     map.Parsed("tolerance", [&row](const std::string& text) {
@@ -202,11 +215,11 @@ void ReadRuns(const OpenFile& file,
 }
 
 void ReadRows(const OpenFile& file,
-              const PublishedChecks& checks,
+              const Quantities& quantities,
               std::map<std::string, std::string>& seen,
               Published& published) {
   for (const Reader& map : file.root.OptionalMaps("rows")) {
-    PublishedRow row = ReadRow(map, file.aliases);
+    PublishedRow row = ReadRow(map, file.aliases, quantities);
     if (!published.runs.contains(row.run)) {
       map.Fail("run", fmt::format("unknown run \"{}\"", row.run));
     }
@@ -231,8 +244,6 @@ void ReadRows(const OpenFile& file,
       map.Fail(fmt::format(
           "{} stands at {}; tell them apart by part", row.id, known->second));
     }
-    const auto check = checks.find(row.quantity);
-    if (check != checks.end()) row.check = check->second;
     published.rows.push_back(std::move(row));
   }
   for (const Reader& map : file.root.OptionalMaps("not_carried")) {
@@ -271,13 +282,19 @@ Published LoadPublished(const std::string& directory) {
   }
   Published published;
   std::map<std::string, Reader> workloads;
-  std::map<std::string, PublishedChecks> checks;  // by document
+  std::map<std::string, Quantities> quantities;  // by document
+  for (const OpenFile& file : files) {
+    OwnQuantities& own = quantities[file.document].own;
+    if (const auto map = file.root.OptionalMap("quantities")) {
+      ReadOwnQuantities(*map, own);
+    }
+  }
   for (OpenFile& file : files) {
     ReadGroups(file, published);
     ReadCorrections(file, published);
-    PublishedChecks& of_document = checks[file.document];
+    Quantities& of_document = quantities.at(file.document);
     if (const auto map = file.root.OptionalMap("checks")) {
-      ReadChecks(*map, of_document);
+      ReadChecks(*map, of_document.own, of_document.checks);
     }
     const std::optional<Reader> maps = file.root.OptionalMap("workloads");
     if (!maps) continue;
@@ -291,7 +308,7 @@ Published LoadPublished(const std::string& directory) {
   RequireNamedRuns(published);
   std::map<std::string, std::string> seen;
   for (const OpenFile& file : files) {
-    ReadRows(file, checks.at(file.document), seen, published);
+    ReadRows(file, quantities.at(file.document), seen, published);
   }
   for (const OpenFile& file : files) file.root.Finish();
   return published;

@@ -43,9 +43,8 @@ void RequireOutcome(const Measure& measure, std::string_view text) {
 
 }  // namespace
 
-PublishedValue ParsePublishedValue(std::string_view quantity,
+PublishedValue ParsePublishedValue(const Measure& measure,
                                    std::string_view text) {
-  const Measure& measure = FindQuantity(quantity).measure;
   const auto fail = [&]() -> InputError {
     return InputError(
         fmt::format("expected {}, got \"{}\"; before it may "

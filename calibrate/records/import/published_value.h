@@ -8,6 +8,8 @@
 
 namespace trainfare::calibrate {
 
+struct Measure;  // calibrate/records/import/published_quantity.h
+
 // The figure in base units (B, FLOP, s, USD, J; a share or a ratio as a
 // fraction), from the text as printed.
 struct PublishedValue {
@@ -21,8 +23,9 @@ struct PublishedValue {
   double tolerance = 0;
 };
 
-// The figure of a quantity ("run_time"); throws InputError without a position.
-PublishedValue ParsePublishedValue(std::string_view quantity,
+// The figure of a quantity of that measure; throws InputError without a
+// position.
+PublishedValue ParsePublishedValue(const Measure& measure,
                                    std::string_view text);
 
 // "2 %", "0.001 absolute": a tolerance widens what the printed digits give,

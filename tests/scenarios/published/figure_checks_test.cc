@@ -27,6 +27,8 @@ constexpr const char* kRest =
     "document: d\n"
     "sources: { t: { records: r, ref: table 1 } }\n"
     "groups: [{ name: g, title: g, chosen_on_these_rows: no }]\n"
+    "quantities: { weight.time: { measure: ratio }, layer_time: { measure: "
+    "time }, allreduce_time: { measure: time }, score: { measure: ratio } }\n"
     "runs:\n"
     "  a: { device: t4, device_count: 2, price: 3600 USD/h, epochs: 3, "
     "batch: 8, model: bert-base-cased, layers: 2, overlap_gap: 1 s }\n"
@@ -166,11 +168,11 @@ TEST_CASE("every check of the data has rows, and every figure a way") {
     const PublishedRow& row = AllPublished().rows[i];
     CAPTURE(row.id);
     const QuantityAnswer& line = AnswerOf(row.quantity);
-    CHECK((line.of_job == nullptr || line.why_not.empty()));
+    CHECK((line.of_job == nullptr || row.why_not.empty()));
     const bool counts = row.use == calibrate::PublishedUse::kFit ||
                         row.use == calibrate::PublishedUse::kCheck;
     if (!counts) continue;
-    CHECK((line.of_job != nullptr || !line.why_not.empty() ||
+    CHECK((line.of_job != nullptr || !row.why_not.empty() ||
            row.check != nullptr));
     CHECK(rows[i].checks_data == (row.check != nullptr));
     if (rows[i].checks_data) ++checked;

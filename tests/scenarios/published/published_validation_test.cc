@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/records/import/published_quantity.h"
 #include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/published_value.h"
 #include "model/error.h"
@@ -51,7 +52,8 @@ Published Perturbed(const std::string& run) {
 PublishedRow Row(const std::string& quantity, const std::string& text) {
   PublishedRow row;
   row.quantity = quantity;
-  row.value = calibrate::ParsePublishedValue(quantity, text);
+  row.measure = &calibrate::MeasureOfQuantity(quantity, {});
+  row.value = calibrate::ParsePublishedValue(*row.measure, text);
   return row;
 }
 
@@ -326,12 +328,12 @@ TEST_CASE("errors are percent, points, digits or outcomes") {
 }
 
 TEST_CASE("a check of the data is right to its digits, rounded or cut") {
-  const auto cost = Row("cost", "1.55 USD");
+  const auto time = Row("run_time", "1.55 s");
   const auto right = [&](double value) {
     PublishedPrediction prediction;
     prediction.checks_data = true;
     prediction.answer.value = value;
-    return ErrorOf(AllPublished(), cost, prediction)->right;
+    return ErrorOf(AllPublished(), time, prediction)->right;
   };
   CHECK(right(1.5541));
   CHECK(right(1.5599));

@@ -11,6 +11,13 @@
 namespace trainfare::calibrate {
 namespace {
 
+// Beside each file with checks: what its document prints that no job answers.
+constexpr const char* kQuantities =
+    "schema: trainfare.published/1\n"
+    "title: t\n"
+    "document: d\n"
+    "quantities: { cost: { measure: money }, score: { measure: ratio } }\n";
+
 // A document whose checks are those lines, each indented by two.
 std::string WithChecks(const std::string& checks) {
   return "schema: trainfare.published/1\n"
@@ -24,6 +31,7 @@ std::string WithChecks(const std::string& checks) {
 std::string CheckRefusal(const std::string& checks) {
   const hardware::TemporaryFolder folder;
   folder.Write("f.yaml", WithChecks(checks));
+  folder.Write("q.yaml", kQuantities);
   return hardware::MessageOf<model::InputError>(
       folder, [&folder] { LoadPublished(folder.path()); });
 }
@@ -36,7 +44,7 @@ TEST_CASE("a check that cannot be read is refused where it stands") {
       "no error");
   CHECK(CheckRefusal("  coast: { run: price }\n")
             .starts_with("f.yaml:5:10: checks.coast: unknown quantity "
-                         "\"coast\"; known: accuracy, "));
+                         "\"coast\"; known: achieved_flops, "));
   CHECK(CheckRefusal("  cost: { printed: run_tim }\n")
             .starts_with("f.yaml:5:20: checks.cost.printed: unknown quantity "
                          "\"run_tim\"; known: "));
@@ -93,6 +101,7 @@ TEST_CASE("the checks of a document are those of all its files, each once") {
     return hardware::MessageOf<model::InputError>(
         folder, [&folder] { LoadPublished(folder.path()); });
   };
+  folder.Write("q.yaml", kQuantities);
   folder.Write("f.yaml", WithChecks("  cost: { run: price }\n"));
   folder.Write(
       "g.yaml",
@@ -114,6 +123,52 @@ TEST_CASE("the checks of a document are those of all its files, each once") {
   CHECK(message() ==
         "h.yaml:5:9: checks.cost: expected a new check, got one of another "
         "file");
+}
+
+TEST_CASE("a quantity that no job answers stands in its document alone") {
+  const auto refusal = [](const std::string& quantities,
+                          const std::string& second = "d") {
+    const hardware::TemporaryFolder folder;
+    const std::string rest = "quantities: { " + quantities +
+                             " }\n"
+                             "sources: { t: { records: r, ref: table 1 } }\n";
+    folder.Write(
+        "f.yaml",
+        "schema: trainfare.published/1\ntitle: t\ndocument: d\n" + rest);
+    folder.Write(
+        "g.yaml",
+        "schema: trainfare.published/1\ntitle: t\ndocument: " + second +
+            "\nsources: { t: { records: r, ref: table 1 } }\n"
+            "groups: [{ name: g, title: g, chosen_on_these_rows: no }]\n"
+            "runs: { a: { device: t4 } }\n"
+            "rows:\n"
+            "  - { run: a, group: g, quantity: heat, value: 3 J, use: check, "
+            "from: [t/x] }\n");
+    return hardware::MessageOf<model::InputError>(
+        folder, [&folder] { LoadPublished(folder.path()); });
+  };
+  CHECK(refusal("heat: { measure: energy, why_not: \"of no job\" }") ==
+        "no error");
+  // Another document does not know it.
+  CHECK(refusal("heat: { measure: energy }", "e")
+            .starts_with("g.yaml:8:33: rows[0].quantity: unknown quantity "
+                         "\"heat\"; known: achieved_flops, "));
+  CHECK(refusal("heat: { measure: ratio }")
+            .starts_with("g.yaml:8:46: rows[0].value: expected a share such"));
+  CHECK(refusal("heat: { measure: warmth }") ==
+        "f.yaml:4:34: quantities.heat.measure: expected one of bytes, "
+        "bandwidth, compute rate, time, power, energy, money, price, ratio, "
+        "share, count, got \"warmth\"");
+  CHECK(refusal("heat: { measure: energy }, energy: { measure: energy }") ==
+        "f.yaml:4:50: quantities.energy: expected a quantity that no job "
+        "answers, got one");
+  const hardware::TemporaryFolder folder;
+  folder.Write("q.yaml", kQuantities);
+  folder.Write("r.yaml", kQuantities);
+  CHECK(hardware::MessageOf<model::InputError>(
+            folder, [&folder] { LoadPublished(folder.path()); })
+            .ends_with("quantities.cost: expected a new quantity, got one of "
+                       "another file"));
 }
 
 }  // namespace trainfare::calibrate

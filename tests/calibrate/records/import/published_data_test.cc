@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "calibrate/records/import/published.h"
+#include "calibrate/records/import/published_quantity.h"
 #include "calibrate/records/import/published_reader.h"
 #include "calibrate/records/import/published_value.h"
 #include "hardware/files/unit_text.h"
@@ -68,6 +69,7 @@ std::string File(const std::string& run, const std::string& row) {
   return "schema: trainfare.published/1\n"
          "title: t\n"
          "document: d\n"
+         "quantities: { cost: { measure: money } }\n"
          "sources: { t: { records: r, ref: table 1 } }\n"
          "corrections: [{ id: 3, what: a, handled: b }]\n"
          "groups: [{ name: cost, title: c, chosen_on_these_rows: no }]\n"
@@ -187,25 +189,32 @@ TEST_CASE("TPU batches are those of a chip of two cores") {
   CHECK(run.device_count == 4);
 }
 
+namespace {
+
+PublishedValue ParsedOf(std::string_view quantity, std::string_view text) {
+  return ParsePublishedValue(MeasureOfQuantity(quantity, {}), text);
+}
+
+}  // namespace
+
 TEST_CASE("values carry their unit, their kind and their printed digits") {
-  const PublishedValue time = ParsePublishedValue("run_time", "2034.45 s");
+  const PublishedValue time = ParsedOf("run_time", "2034.45 s");
   CHECK(time.low == 2034.45);
   CHECK(time.tolerance == doctest::Approx(0.005).epsilon(1e-9).scale(0));
-  const PublishedValue share = ParsePublishedValue("mfu", "10.5 %");
+  const PublishedValue share = ParsedOf("mfu", "10.5 %");
   CHECK(share.low == doctest::Approx(0.105).epsilon(1e-12).scale(0));
   CHECK(share.tolerance == doctest::Approx(0.0005).epsilon(1e-9).scale(0));
-  const PublishedValue about =
-      ParsePublishedValue("spill_traffic", "about 8.6 GB");
+  const PublishedValue about = ParsedOf("spill_traffic", "about 8.6 GB");
   CHECK(about.tolerance == doctest::Approx(0.86e9).epsilon(1e-9).scale(0));
   // One digit knows no better than half a unit, whatever "about" says.
-  CHECK(ParsePublishedValue("spill_traffic", "about 2 GB").tolerance == 0.5e9);
-  const PublishedValue range = ParsePublishedValue("speedup", "1.4 .. 2.4");
+  CHECK(ParsedOf("spill_traffic", "about 2 GB").tolerance == 0.5e9);
+  const PublishedValue range = ParsedOf("speedup", "1.4 .. 2.4");
   CHECK(range.kind == PublishedValue::Kind::kRange);
   CHECK(range.low == 1.4);
   CHECK(range.high == 2.4);
-  CHECK(ParsePublishedValue("run_time", "at least 77 h").kind ==
+  CHECK(ParsedOf("run_time", "at least 77 h").kind ==
         PublishedValue::Kind::kAtLeast);
-  CHECK(ParsePublishedValue("fits", "does not fit").kind ==
+  CHECK(ParsedOf("fits", "does not fit").kind ==
         PublishedValue::Kind::kOutcome);
 }
 
@@ -216,41 +225,41 @@ TEST_CASE("a bad file is refused where it is wrong") {
       "from: [t/x]";
   CHECK(Message(File(run, row)) == "no error");
   CHECK(Message(File("device: t5", row))
-            .starts_with("f.yaml:8:16: runs.a.device: "));
+            .starts_with("f.yaml:9:16: runs.a.device: "));
   CHECK(Message(File(run + ", batsh: 8", row))
-            .starts_with("f.yaml:8:20: runs.a: unknown key \"batsh\""));
+            .starts_with("f.yaml:9:20: runs.a: unknown key \"batsh\""));
   CHECK(Message(File(run + ", assumed: { batch: why }", row)) ==
-        "f.yaml:8:38: runs.a.assumed.batch: expected a key of the run, got "
+        "f.yaml:9:38: runs.a.assumed.batch: expected a key of the run, got "
         "\"batch\"");
   CHECK(
       Message(File(run + ", stack: fairsek", row)) ==
-      "f.yaml:8:27: runs.a.stack: unknown stack \"fairsek\"; known: cerebras, "
+      "f.yaml:9:27: runs.a.stack: unknown stack \"fairsek\"; known: cerebras, "
       "fairseq, fairseq-apex, groqflow, hugging-face, lightseq, neuron, "
       "poplar, pytorch-xla, sambaflow, tensorflow");
   CHECK(Message(File(run + ", same_as: b", row)) ==
-        "f.yaml:8:6: same_as: unknown run \"b\"");
+        "f.yaml:9:6: same_as: unknown run \"b\"");
   const auto with = [&row](const std::string& what, const std::string& by) {
     std::string changed = row;
     return changed.replace(changed.find(what), what.size(), by);
   };
   CHECK(Message(File(run, with("1 USD", "1 s"))) ==
-        "f.yaml:10:51: rows[0].value: expected an amount of money such as "
+        "f.yaml:11:51: rows[0].value: expected an amount of money such as "
         "\"2.75 USD\", got "
         "\"1 s\"; before it may stand about, at least or at most, and a range "
         "is written 1 .. 2");
   CHECK(Message(File(run, with("check", "none"))) ==
-        "f.yaml:10:63: rows[0].use: expected a reason beside \"none\": "
+        "f.yaml:11:63: rows[0].use: expected a reason beside \"none\": "
         "corrections or why");
   CHECK(Message(File(run, with("run: a", "run: b"))) ==
-        "f.yaml:10:12: rows[0].run: unknown run \"b\"");
+        "f.yaml:11:12: rows[0].run: unknown run \"b\"");
   CHECK(Message(File(run, with("t/x", "u/x"))) ==
-        "f.yaml:10:76: rows[0].from: expected a source of this file and a "
+        "f.yaml:11:76: rows[0].from: expected a source of this file and a "
         "record, such as \"t4_7/fp16\", got \"u/x\"");
   CHECK(Message(File(run, row + ", corrections: [4]")) ==
-        "f.yaml:10:96: rows[0].corrections: correction 4 does not stand in "
+        "f.yaml:11:96: rows[0].corrections: correction 4 does not stand in "
         "this file");
   CHECK(Message(File(run, row) + "  - { " + row + " }\n") ==
-        "f.yaml:11:5: rows[1]: a/cost stands at f.yaml:10:12; tell them apart "
+        "f.yaml:12:5: rows[1]: a/cost stands at f.yaml:11:12; tell them apart "
         "by part");
 }
 
