@@ -129,10 +129,10 @@ TEST_CASE("the pieces of a backward pass are rows, as often as is said") {
 }
 
 TEST_CASE("a check says which figure it lacks") {
-  CHECK(WhyNot("{ printed: cost }") == "b/cost is not printed");
+  CHECK(WhyNot("{ printed: energy }") == "b/energy is not printed");
   CHECK(WhyNot("{ printed: layer_time, part: head }") ==
         "b/layer_time/head is not printed");
-  CHECK(WhyNot("{ printed: cost, of: part }") ==
+  CHECK(WhyNot("{ printed: energy, of: part }") ==
         "of which run is not stated: the row has no part");
   CHECK(WhyNot("{ run: price }") == "the price of the day is not stated");
   CHECK(WhyNot("{ run: epochs }") == "the epochs are not stated");

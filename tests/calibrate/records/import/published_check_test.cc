@@ -12,7 +12,7 @@ namespace trainfare::calibrate {
 namespace {
 
 // Beside each file with checks: what its document prints that no job answers.
-constexpr const char* kQuantities =
+constexpr const char* kOfDocument =
     "schema: trainfare.published/1\n"
     "title: t\n"
     "document: d\n"
@@ -31,7 +31,7 @@ std::string WithChecks(const std::string& checks) {
 std::string CheckRefusal(const std::string& checks) {
   const hardware::TemporaryFolder folder;
   folder.Write("f.yaml", WithChecks(checks));
-  folder.Write("q.yaml", kQuantities);
+  folder.Write("q.yaml", kOfDocument);
   return hardware::MessageOf<model::InputError>(
       folder, [&folder] { LoadPublished(folder.path()); });
 }
@@ -101,7 +101,7 @@ TEST_CASE("the checks of a document are those of all its files, each once") {
     return hardware::MessageOf<model::InputError>(
         folder, [&folder] { LoadPublished(folder.path()); });
   };
-  folder.Write("q.yaml", kQuantities);
+  folder.Write("q.yaml", kOfDocument);
   folder.Write("f.yaml", WithChecks("  cost: { run: price }\n"));
   folder.Write(
       "g.yaml",
@@ -151,20 +151,20 @@ TEST_CASE("a quantity that no job answers stands in its document alone") {
         "no error");
   // Another document does not know it.
   CHECK(refusal("heat: { measure: energy }", "e")
-            .starts_with("g.yaml:8:33: rows[0].quantity: unknown quantity "
+            .starts_with("g.yaml:8:35: rows[0].quantity: unknown quantity "
                          "\"heat\"; known: achieved_flops, "));
   CHECK(refusal("heat: { measure: ratio }")
-            .starts_with("g.yaml:8:46: rows[0].value: expected a share such"));
+            .starts_with("g.yaml:8:48: rows[0].value: expected a share such"));
   CHECK(refusal("heat: { measure: warmth }") ==
-        "f.yaml:4:34: quantities.heat.measure: expected one of bytes, "
+        "f.yaml:4:32: quantities.heat.measure: expected one of bytes, "
         "bandwidth, compute rate, time, power, energy, money, price, ratio, "
         "share, count, got \"warmth\"");
   CHECK(refusal("heat: { measure: energy }, energy: { measure: energy }") ==
         "f.yaml:4:50: quantities.energy: expected a quantity that no job "
         "answers, got one");
   const hardware::TemporaryFolder folder;
-  folder.Write("q.yaml", kQuantities);
-  folder.Write("r.yaml", kQuantities);
+  folder.Write("q.yaml", kOfDocument);
+  folder.Write("r.yaml", kOfDocument);
   CHECK(hardware::MessageOf<model::InputError>(
             folder, [&folder] { LoadPublished(folder.path()); })
             .ends_with("quantities.cost: expected a new quantity, got one of "
