@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -332,6 +333,8 @@ constexpr double kFarthestShare = 30.0;
 constexpr std::string_view kRingShare = "ring_share";
 constexpr std::string_view kNetworkShare = "network_share";
 constexpr std::string_view kRankShare = "rank_share";
+constexpr std::string_view kSmallUnit = "small_unit";
+constexpr std::string_view kExpertMatrix = "expert_matrix";
 constexpr std::string_view kRankHost = "rank_host";
 
 ParameterInfo Factor(std::string_view name,
@@ -349,11 +352,28 @@ ParameterInfo Factor(std::string_view name,
           .determined_by = determined_by};
 }
 
+ParameterInfo TimeOf(std::string_view name,
+                     std::string_view meaning,
+                     model::Seconds<> prior,
+                     double sigma,
+                     std::string_view determined_by) {
+  const double seconds = model::ToSeconds(prior);
+  return {.name = name,
+          .unit = "s",
+          .meaning = meaning,
+          .prior = seconds,
+          .prior_sigma = sigma,
+          .lower = seconds / internal::kFarthestHost,
+          .upper = seconds * internal::kFarthestHost,
+          .determined_by = determined_by};
+}
+
 }  // namespace
 
 std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
                                             double network_sigma) {
   const hardware::LinkFacts& links = hardware::FactsOfLinks();
+  const hardware::HostFacts& hosts = hardware::FactsOfHosts();
   std::vector<ParameterInfo> infos = {
       Factor(kRingShare,
              "of a link's bandwidth that a ring gets inside a host",
@@ -369,25 +389,34 @@ std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
              "what a rank computes beside others, of the device alone",
              1.0,
              internal::kRankShareSigma,
-             "the same steps on one device and on several")};
+             "the same steps on one device and on several"),
+      TimeOf(kSmallUnit,
+             "of the host, by each unit too small to hide what it sends",
+             hosts.small_unit,
+             hosts.small_unit_sigma,
+             "steps of adapters whose model is sharded"),
+      TimeOf(kExpertMatrix,
+             "of the host, by each matrix of an expert that is gathered",
+             hosts.expert_matrix,
+             hosts.expert_matrix_sigma,
+             "steps of experts under zero3")};
   const hardware::KindFacts& facts = hardware::FactsOfKind(kind);
-  const double host = model::ToSeconds(facts.rank_host);
-  if (host > 0) {
-    infos.push_back(
-        {.name = kRankHost,
-         .unit = "s",
-         .meaning = "what the host adds to a step over ranks",
-         .prior = host,
-         .prior_sigma = facts.rank_host_sigma,
-         .lower = host / internal::kFarthestHost,
-         .upper = host * internal::kFarthestHost,
-         .determined_by = "short steps on one device and on several"});
+  if (facts.rank_host.base() > 0) {
+    infos.push_back(TimeOf(kRankHost,
+                           "what the host adds to a step over ranks",
+                           facts.rank_host,
+                           facts.rank_host_sigma,
+                           "short steps on one device and on several"));
   }
   return infos;
 }
 
 std::string_view UnitOfJoined(std::string_view name) {
-  return name == kRankHost ? "s" : "1";
+  constexpr auto kTimes =
+      std::to_array<std::string_view>({kSmallUnit, kExpertMatrix, kRankHost});
+  const bool is_time =
+      std::find(kTimes.begin(), kTimes.end(), name) != kTimes.end();
+  return is_time ? "s" : "1";
 }
 
 JoinedNumbers NumbersOf(hardware::DeviceKind kind,
@@ -409,6 +438,12 @@ JoinedNumbers NumbersOf(hardware::DeviceKind kind,
     } else if (one.name == kRankShare) {
       numbers.rank_share = one.value;
       numbers.rank_share_error = one.standard_error;
+    } else if (one.name == kSmallUnit) {
+      numbers.unhidden.times.small_unit = model::Second(one.value);
+      numbers.unhidden.small_unit_error = one.standard_error;
+    } else if (one.name == kExpertMatrix) {
+      numbers.unhidden.times.expert_matrix = model::Second(one.value);
+      numbers.unhidden.expert_matrix_error = one.standard_error;
     } else if (one.name == kRankHost) {
       numbers.rank_host = model::Second(one.value);
       numbers.rank_host_error = one.standard_error;
@@ -432,6 +467,7 @@ RankFit DatasheetRanks(const JoinedDevices& joined,
   ranks.share_error = numbers.rank_share_error;
   ranks.host = ranks.host_prior = numbers.rank_host;
   ranks.host_error = numbers.rank_host_error;
+  ranks.unhidden = numbers.unhidden;
   return ranks;
 }
 

@@ -118,6 +118,8 @@ void RequireJoinable(const model::Parallel& parallel,
 //   ring_share     of a link's bandwidth that a ring gets inside a host
 //   network_share  of a host's network that its rings get; `network_sigma` wide
 //   rank_share     what a rank computes beside others, of the device alone
+//   small_unit     of the host, by each unit too small to hide what it sends
+//   expert_matrix  the same by each matrix of an expert
 //   rank_host      what the host adds to a step; only where the kind has it
 //
 // Priors: hardware/kinds/*.yaml.
@@ -136,6 +138,7 @@ struct JoinedNumbers {
   std::optional<double> network_share_error;  // absent: as of the network
   double rank_share = 1;
   double rank_share_error = 0;
+  UnhiddenUnitsFit unhidden;
   model::Seconds<> rank_host;
   double rank_host_error = 0;
 };

@@ -9,9 +9,28 @@
 
 #include "calibrate/fit/fitted_run.h"
 #include "calibrate/fit/rank_network.h"
+#include "hardware/catalog/kind_facts.h"
 #include "model/units.h"
 
 namespace trainfare::calibrate {
+
+// What ranks that share parameters wait for beside what they send: by each
+// gather or sum of a unit too small to hide any (adapters), and by each matrix
+// of an expert that is gathered when it is called.
+template <class T>
+struct UnhiddenUnits {
+  model::Seconds<T> small_unit;
+  model::Seconds<T> expert_matrix;
+};
+
+// The same with how sure one is of it, as standard deviations of logarithms.
+// Until a fit knows better, what is believed of every host.
+struct UnhiddenUnitsFit {
+  UnhiddenUnits<double> times{hardware::FactsOfHosts().small_unit,
+                              hardware::FactsOfHosts().expert_matrix};
+  double small_unit_error = hardware::FactsOfHosts().small_unit_sigma;
+  double expert_matrix_error = hardware::FactsOfHosts().expert_matrix_sigma;
+};
 
 // One all-reduce as the fit of its ring sees it.
 struct FittedAllReduce {
@@ -53,6 +72,7 @@ struct RankFit {
   model::Seconds<> host_prior;
   bool host_determined = false;
   double host_share_correlation = 0;
+  UnhiddenUnitsFit unhidden;
   // Standard deviation of log(model / measured) over the runs; 0: no runs.
   double scatter = 0;
   std::vector<FittedAllReduce> all_reduces;

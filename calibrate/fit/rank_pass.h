@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "hardware/catalog/kind_facts.h"
+#include "calibrate/fit/rank_group.h"
 #include "hardware/models/step_time.h"
 #include "model/activations.h"
 #include "model/data_parallel.h"
@@ -107,6 +107,9 @@ struct AddedTime {
   model::Seconds<T> exposed;  // messages that nothing hides
   model::Seconds<T> all;
   std::vector<ShardTraffic> traffic;  // empty: nothing is shared
+  // How often units were waited for that hide nothing, in `exposed`.
+  double small_units = 0;
+  double expert_matrices = 0;
 };
 
 // `T` the scalar of the network, `A` of the times of one rank alone, which are
@@ -134,7 +137,11 @@ AddedTime<T> AddedByBuckets(
   }
   const model::OverlapTime<T> end =
       model::BackwardOverRanks(pieces, ranks, network);
-  return {end.compute_end - computed, end.exposed(), end.end - computed, {}};
+  AddedTime<T> added;
+  added.slowed = end.compute_end - computed;
+  added.exposed = end.exposed();
+  added.all = end.end - computed;
+  return added;
 }
 
 // Passes of ranks that share state, or have it on their hosts, unit by unit.
@@ -146,9 +153,11 @@ class SharedPasses {
                const model::RankNetwork<T>& network,
                int64_t ranks,
                const std::optional<model::HostPath<double>>& host,
+               const UnhiddenUnits<T>& unhidden,
                const T& slower)
       : w_(workload),
         network_(network),
+        unhidden_(unhidden),
         slower_(slower),
         groups_{model::ShardsOf(workload.parallel),
                 workload.parallel.replicate,
@@ -176,7 +185,7 @@ class SharedPasses {
     if (brings_) {
       Add("forward",
           model::OverlapGathered(Forward(alone), network_.speed),
-          SmallTransfers(1, 1),
+          {1, 1},
           passes,
           added);
     }
@@ -198,8 +207,7 @@ class SharedPasses {
     Add("backward",
         brings_ ? model::OverlapGathered(backward, network_.speed)
                 : model::OverlapSummed(backward, network_.speed),
-        SmallTransfers(w_.gradient_checkpointing ? 3 : 2,
-                       w_.gradient_checkpointing ? 2 : 1),
+        w_.gradient_checkpointing ? Transfers{3, 2} : Transfers{2, 1},
         sums,
         added);
     const bool sends =
@@ -225,6 +233,11 @@ class SharedPasses {
     int64_t bytes = -1;
     model::Bytes<> sent;
     Transfer time;
+  };
+  // How often each small unit is sent in a pass, by what it is of.
+  struct Transfers {
+    int64_t of_adapters = 0;
+    int64_t of_experts = 0;
   };
   // So many blocks from number `first` on, each with as much to send.
   struct Blocks {
@@ -415,24 +428,21 @@ class SharedPasses {
     return tasks;
   }
 
-  // Of units too small to hide any, adapters and matrices of experts, each sent
-  // so many times.
-  model::Seconds<> SmallTransfers(int64_t of_adapters,
-                                  int64_t of_experts) const {
-    if (groups_.shards == 1) return {};
-    const hardware::HostFacts& facts = hardware::FactsOfHosts();
-    return facts.small_unit *
-               static_cast<double>(of_adapters * model::AdapterUnits(w_)) +
-           facts.expert_matrix *
-               static_cast<double>(of_experts * model::ExpertModules(w_));
-  }
-
   void Add(std::string_view part,
            model::ShardedPassTime<T> pass,
-           model::Seconds<> small,
+           Transfers unhidden,
            double times,
            AddedTime<T>& added) {
-    pass.waiting += model::Seconds<T>(T(small.base()));
+    if (groups_.shards > 1) {
+      const auto adapters =
+          static_cast<double>(unhidden.of_adapters * model::AdapterUnits(w_));
+      const auto experts =
+          static_cast<double>(unhidden.of_experts * model::ExpertModules(w_));
+      pass.waiting +=
+          unhidden_.small_unit * adapters + unhidden_.expert_matrix * experts;
+      added.small_units += adapters * times;
+      added.expert_matrices += experts * times;
+    }
     added.slowed += pass.slowed * times;
     added.exposed += pass.waiting * times;
     added.all += (pass.slowed + pass.waiting) * times;
@@ -449,6 +459,7 @@ class SharedPasses {
 
   const model::Workload& w_;
   const model::RankNetwork<T>& network_;
+  UnhiddenUnits<T> unhidden_;
   T slower_;
   model::ShardGroups groups_;
   const std::optional<model::HostPath<double>>& host_;
@@ -472,6 +483,7 @@ AddedTime<T> AddedBy(const model::Workload& workload,
                      const model::RankNetwork<T>& network,
                      int64_t ranks,
                      const std::optional<model::HostPath<double>>& host,
+                     const UnhiddenUnits<T>& unhidden,
                      const T& slower) {
   if (!messages.by_unit()) {
     return AddedByBuckets(
@@ -482,7 +494,7 @@ AddedTime<T> AddedBy(const model::Workload& workload,
         slower);
   }
   return SharedPasses<T, A>(
-             workload, messages.units(), network, ranks, host, slower)
+             workload, messages.units(), network, ranks, host, unhidden, slower)
       .Over(alone);
 }
 

@@ -76,7 +76,7 @@ double RingVariance(const RingFit& fit, double by_latency, double by_inverse) {
 // other collectives scatter about their factors.
 template <class Jet>
 double LogSigma(const Jet& time,
-                Seconds<> exposed,
+                const AddedTime<Jet>& added,
                 Seconds<> host_time,
                 double collectives_error,
                 const RankFit& ranks) {
@@ -85,9 +85,18 @@ double LogSigma(const Jet& time,
   const double speed = by(kOpenSpeed) * fitted.speed_error;
   const double share = by(kOpenLogShare) * ranks.share_error;
   const double host = host_time.base() / time.a * ranks.host_error;
+  const UnhiddenUnitsFit& unhidden = ranks.unhidden;
+  const auto share_of = [&](double count, Seconds<> each) {
+    return count * each.base() / time.a;
+  };
+  const double units =
+      std::hypot(share_of(added.small_units, unhidden.times.small_unit) *
+                     unhidden.small_unit_error,
+                 share_of(added.expert_matrices, unhidden.times.expert_matrix) *
+                     unhidden.expert_matrix_error);
   // What the ring's formula leaves of single messages.
   const double messages = std::hypot(fitted.alone.scatter, collectives_error) *
-                          (exposed / Seconds<>(time.a));
+                          (ValueOf(added.exposed.base()) / time.a);
   double rings = 0;
   if (fitted.ranks > 1) {  // one rank alone has none
     rings = RingVariance(fitted.alone, by(kOpenLatency), by(kOpenInverse));
@@ -98,7 +107,7 @@ double LogSigma(const Jet& time,
   }
   const double variance = rings + speed * speed + share * share + host * host +
                           2.0 * ranks.host_share_correlation * share * host +
-                          messages * messages;
+                          messages * messages + units * units;
   return std::sqrt(std::max(variance, 0.0));
 }
 
@@ -129,11 +138,20 @@ RankStepTime StepOfRank::OverAs(
   network.reduce_scatter = sum.factor;
   network.across = {Seconds<T>(T(fitted.across.step_latency.base())),
                     model::BytesPerSecond<T>(T(fitted.across.link.base()))};
-  AddedTime<T> added = AddedBy(
-      workload_, messages_, alone_, network, fitted.ranks, host, slower);
+  const UnhiddenUnits<double>& unhidden = ranks.unhidden.times;
+  AddedTime<T> added =
+      AddedBy(workload_,
+              messages_,
+              alone_,
+              network,
+              fitted.ranks,
+              host,
+              UnhiddenUnits<T>{Seconds<T>(T(unhidden.small_unit.base())),
+                               Seconds<T>(T(unhidden.expert_matrix.base()))},
+              slower);
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
-  step.traffic = std::move(added.traffic);
+  step.traffic = added.traffic;
   if (model::RulesOf(workload_).launches != model::Launches::kOnce) {
     step.host = ranks.host;
   }
@@ -143,7 +161,7 @@ RankStepTime StepOfRank::OverAs(
     const double collectives_error =
         messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
     const auto log_sigma = [&](const T& time, Seconds<> host_time) {
-      return LogSigma(time, step.exposed, host_time, collectives_error, ranks);
+      return LogSigma(time, added, host_time, collectives_error, ranks);
     };
     // All else that is not of a pass that sends moves with the share alone.
     step.log_sigma = log_sigma(alone_.total().base() * slower + sending +

@@ -274,16 +274,24 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
   const T slower = several ? exp(-of_joined[2]) : T(1.0);
   const model::RankNetwork<T> network =
       DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
-  const AddedTime<T> added = AddedBy(
-      *workload_, messages_, alone, network, joined_.chips(), host_, slower);
+  const UnhiddenUnits<T> unhidden{model::Seconds<T>(exp(of_joined[3])),
+                                  model::Seconds<T>(exp(of_joined[4]))};
+  const AddedTime<T> added = AddedBy(*workload_,
+                                     messages_,
+                                     alone,
+                                     network,
+                                     joined_.chips(),
+                                     host_,
+                                     unhidden,
+                                     slower);
   model::Seconds<T> time = alone.total() * slower + added.all;
   if (host_) {
     time +=
         model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));
   }
-  if (several && of_joined.size() > 3 &&
+  if (several && of_joined.size() > 5 &&
       model::RulesOf(*workload_).launches != model::Launches::kOnce) {
-    time += model::Seconds<T>(exp(of_joined[3]));
+    time += model::Seconds<T>(exp(of_joined[5]));
   }
   return time;
 }

@@ -30,7 +30,7 @@ namespace trainfare::calibrate {
 inline constexpr size_t kMaxParameters = 16;
 // Nor a fit of one more positions: the device's parameters, a value of its own
 // of kernels by themselves, and what joins several.
-inline constexpr size_t kMaxPositions = 20;
+inline constexpr size_t kMaxPositions = 22;
 
 // The scale in which a parameter is fitted: its log, or the value itself.
 double ToFitScale(const hardware::ParameterInfo& info, double value);

@@ -181,7 +181,9 @@ HostFacts ReadHosts(const Reader& hosts) {
   read.update = hosts.Bandwidth("update");
   read.update_sigma = hosts.Number("update_sigma", 0.0, 3.0);
   read.small_unit = hosts.Time("small_unit");
+  read.small_unit_sigma = hosts.Number("small_unit_sigma", 0.01, 3.0);
   read.expert_matrix = hosts.Time("expert_matrix");
+  read.expert_matrix_sigma = hosts.Number("expert_matrix_sigma", 0.01, 3.0);
   return read;
 }
 

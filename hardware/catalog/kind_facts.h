@@ -107,7 +107,9 @@ struct HostFacts {
   // Exposed by each gather or sum of a unit too small to hide any, and by each
   // matrix of an expert that is gathered when it is called.
   model::Seconds<> small_unit;
+  double small_unit_sigma = 0;  // of its logarithm, as the next
   model::Seconds<> expert_matrix;
+  double expert_matrix_sigma = 0;
 };
 
 const HostFacts& FactsOfHosts();  // read once

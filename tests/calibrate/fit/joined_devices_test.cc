@@ -50,6 +50,13 @@ model::Seconds<> StepOf(const Observation& row,
       .total();
 }
 
+// Adapters of two matrices, each a unit of its own.
+void Adapt(model::Workload& workload) {
+  workload.trainable.lora_rank = 8;
+  workload.trainable.lora.query = workload.trainable.lora.value = true;
+  workload.trainable.adapters_as_units = true;
+}
+
 // What the synthetic rows are made with.
 JoinedNumbers JoinedTruth() {
   JoinedNumbers numbers = NumbersOf(Gpu().kind, {});
@@ -75,13 +82,23 @@ TEST_CASE("a ring of two at half its link, by hand") {
 TEST_CASE("the slopes of a step over several are those of differences") {
   const auto infos = hardware::ParametersOf(Gpu());
   const auto joined_infos = JoinedParameters(Gpu().kind, 0.35);
-  REQUIRE(joined_infos.size() == 4);
-  for (const bool shares : {false, true}) {
+  REQUIRE(joined_infos.size() == 6);
+  // By model, and whether its state is shared: every gather of Mixtral's
+  // experts and of adapters waits for the host.
+  struct Case {
+    const char* model;
+    model::Shard shard;
+    bool adapters = false;
+  };
+  for (const Case& of : {Case{"bert-large", model::Shard::kNone},
+                         Case{"bert-large", model::Shard::kFsdp, true},
+                         Case{"olmoe-1b-7b", model::Shard::kZero3}}) {
     for (const int64_t devices : {4, 16}) {
-      CAPTURE(shares);
+      CAPTURE(of.model);
       CAPTURE(devices);
-      Observation row = Row("bert-large", 2, devices);
-      if (shares) row.workload.parallel.shard = model::Shard::kFsdp;
+      Observation row = Row(of.model, 2, devices);
+      row.workload.parallel.shard = of.shard;
+      if (of.adapters) Adapt(row.workload);
       std::vector<double> positions;
       for (const auto& info : infos) {
         positions.push_back(ToFitScale(info, info.prior));
@@ -133,7 +150,7 @@ TEST_CASE("a fit made of rows over several devices alone") {
     }
   }
   const Fit fit = FitDevice(Gpu(), rows);
-  REQUIRE(fit.joined.size() == 4);
+  REQUIRE(fit.joined.size() == 6);
   CHECK(fit.provenance.runs == static_cast<int64_t>(rows.size()));
   CHECK(fit.runs.back().ranks == 8);
   // The link is far below what its prior has, the host far above.
@@ -141,8 +158,9 @@ TEST_CASE("a fit made of rows over several devices alone") {
   CHECK(fit.joined[0].value == Near(0.05, 0.1));
   CHECK_FALSE(fit.joined[1].determined);
   CHECK(fit.joined[1].value == fit.joined[1].prior);
-  CHECK(fit.joined[3].determined);
-  CHECK(fit.joined[3].value == Near(0.02, 0.1));
+  CHECK_FALSE(fit.joined[3].determined);
+  CHECK(fit.joined[5].determined);
+  CHECK(fit.joined[5].value == Near(0.02, 0.1));
   // It answers for other numbers of devices, and for one.
   const Predictor fitted(Gpu(), fit);
   for (const int64_t devices : {1, 4}) {
@@ -172,6 +190,42 @@ TEST_CASE("a fit made of rows over several devices alone") {
     CHECK(read.joined[i].determined == fit.joined[i].determined);
   }
   CHECK(read.runs.back().ranks == 8);
+}
+
+TEST_CASE("sharded adapters tell what the host takes for a unit") {
+  const Predictor datasheet(Gpu());
+  JoinedNumbers truth = NumbersOf(Gpu().kind, {});
+  truth.unhidden.times.small_unit = model::Second(0.7e-3);
+  std::vector<Observation> rows;
+  for (const int64_t batch : {1, 4, 16}) {
+    for (const bool adapted : {false, true}) {
+      rows.push_back(Row("bert-large", batch, 2));
+      model::Workload& workload = rows.back().workload;
+      workload.parallel.shard = model::Shard::kFsdp;
+      if (adapted) Adapt(workload);
+      rows.back().measured = StepOf(rows.back(), datasheet, truth);
+    }
+  }
+  const Fit fit = FitDevice(Gpu(), rows);
+  REQUIRE(fit.joined.size() == 6);
+  CHECK(fit.joined[3].name == "small_unit");
+  CHECK(fit.joined[3].determined);
+  CHECK(fit.joined[3].value == Near(0.7e-3, 0.1));
+  CHECK_FALSE(fit.joined[4].determined);
+  // Answers are as sure of it as the fit is.
+  const JoinedNumbers fitted = NumbersOf(Gpu().kind, fit.joined);
+  CHECK(fitted.unhidden.small_unit_error == fit.joined[3].standard_error);
+  const Observation& row = rows[1];
+  const auto sigma = [&](double error) {
+    JoinedNumbers numbers = fitted;
+    numbers.unhidden.small_unit_error = error;
+    const model::Workload workload = OnDevices(row.workload, 2);
+    return StepOverRanks(workload,
+                         datasheet.Time(workload),
+                         DatasheetRanks(JoinedBy(Gpu(), row), numbers))
+        .log_sigma;
+  };
+  CHECK(sigma(0.5) > sigma(0.05));
 }
 
 // v6e: up to 256 chips a slice, of hosts of 4 here.

@@ -317,6 +317,7 @@ TEST_CASE("copies of activations are paid in each micro-batch, sums once") {
                                             network,
                                             ranks.network.ranks,
                                             std::optional(host),
+                                            ranks.unhidden.times,
                                             1.0);
     const auto found = std::find_if(
         added.traffic.begin(), added.traffic.end(), [&](const auto& one) {
