@@ -12,13 +12,24 @@ import time
 
 from .llm_tables import FOLDER, PROTOCOLS, percentile
 from .measured_tables import what_was_chosen
-from .pages import Missing, Page, table
+from .pages import Missing, Page, filled, table
 
 INTRODUCTION = """
 Rows that llm-analysis 0.2.2 can express (efficiency 0.5, its README's assumption; it has no
 communication), and those of GPT's layer, for Calculon (a part of its sources, its system files; no
 vocabularies, no flash attention). trainfare's are [as shipped, mostly chosen in sight of
-them](llm.md), its µs `trainfare_benchmark`'s.
+them](llm.md). A µs is the processor's, of one prediction; trainfare's are `trainfare_benchmark`'s,
+where it is built ([what an answer costs](cost.md)).
+"""
+# MooreThreads/SimuMax, docs/b200/b200_release_v1.2_summary.md: its runs; the mean and
+# the worst of its errors in time, and in memory.
+OF_SIMUMAX = {"of": "43", "mean": "5.6", "worst": "13.5", "memory": "0.46",
+              "memory_worst": "1.38"}
+ABOUT_SIMUMAX = """
+SimuMax has no figure here: no release of it could be installed, and of its {runs} runs in
+`llm/simumax_b200` ({rows} rows) {unsplit} are without tensor, pipeline, context and expert splits,
+which trainfare does not predict. Of itself it publishes, of {of} runs on eight B200s, {mean} % in
+the mean and {worst} % at worst in time, {memory} and {memory_worst} % in memory.
 """
 
 # The device files that the programs ship, by our names of the devices.
@@ -178,14 +189,15 @@ def rows_of(given):
 
 
 def microseconds(seconds, rows):
-    """Of one prediction: the median over rows, each the best of several."""
+    """The processor's, of one prediction: the median over rows, each the best
+    of several."""
     each = []
     for _, row, said in rows:
         best = float("inf")
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             seconds(row, said)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         each.append(1e6 * best)
     return f"{statistics.median(each):.0f}"
 
@@ -236,6 +248,18 @@ def by_table(rows, predicted, tools):
         yield [*names, str(len(some)), *cells]
 
 
+def about_simumax(given):
+    """How its rows are split, and what it says of itself."""
+    path = given.tables / FOLDER / "simumax_b200.csv"
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    unsplit = sum(all(one[split] == "1" for split in ("tp", "pp", "cp", "ep"))
+                  for one in lines)
+    return filled(ABOUT_SIMUMAX.format(
+        rows=len(lines), unsplit=unsplit, **OF_SIMUMAX,
+        runs=sum(one["metric"] == "step_s" for one in lines)).strip())
+
+
 def body(given):
     gpt_seconds, too_large = calculon(given)
     asked = {ASSUMED: llm_analysis(given), GPT: gpt_seconds}
@@ -259,7 +283,8 @@ def body(given):
         f"\nCalculon finds {len(too_large)} too large. "
         "Medians; with a semicolon, of so many rows:\n",
         *table(["table", "device", "rows", *predicted], "llrrrr",
-               by_table(rows, predicted, list(predicted)))]
+               by_table(rows, predicted, list(predicted))),
+        "\n" + about_simumax(given)]
 
 
 PAGES = [Page("peers", "Other programs on the same rows", INTRODUCTION, body,

@@ -1,0 +1,84 @@
+"""docs/results/parameters.md: parameters beside those that Transformers counts.
+
+What Transformers builds on the meta device is printed once by scripts of tests/,
+which need torch; the page needs the program alone.
+"""
+
+import json
+import pathlib
+import re
+import tempfile
+
+from .pages import Page, ROOT, filled, table
+
+INTRODUCTION = """
+Of each `model_type` that is read and that Transformers has, a `config.json` as Transformers saves
+it (`tests/hardware/files/saved_configs.py`: its class's own values, with few blocks): what it
+builds of the file on the meta device, encoders with a classifier of two labels, others with a
+language model's head, beside `parameters` of `trainfare predict --model FILE --format json`. And
+presets (`trainfare list models`) beside what it builds of each one's `config.json`
+(`tests/model/parameter_counts.py`).
+"""
+SAVED = ROOT / "tests/hardware/files/saved_configs.inc"
+PRESETS = ROOT / "tests/model/parameter_counts.inc"
+# A run that any of the files can be asked in: parameters do not depend on it.
+RUN = ["--device", "h100_sxm", "--batch", "1", "--length", "128",
+       "--samples", "100"]
+
+
+def counted(path, text):
+    """Pairs of a file's array: what stands in `text`'s quotes, and its count."""
+    found = re.findall(text + r',\s*(\d+)\}', path.read_text(encoding="utf-8"),
+                       re.DOTALL)
+    return [(what, int(count)) for what, count in found]
+
+
+def version(path):
+    return re.search(r"Transformers ([\d.]+)\.",
+                     path.read_text(encoding="utf-8"))[1]
+
+
+def of_types(given):
+    """Type, class, what Transformers counts and what the program says."""
+    with tempfile.TemporaryDirectory() as folder:
+        for saved, count in counted(SAVED, r'R"\((.*?)\)"'):
+            file = pathlib.Path(folder) / "config.json"
+            file.write_text(saved, encoding="utf-8")
+            answer = given.program.json("predict", "--model", str(file), *RUN)
+            config = json.loads(saved)
+            yield (config["model_type"], config["architectures"][0], count,
+                   answer["scenario"]["parameters"])
+
+
+def of_presets(given):
+    """Name, what Transformers counts and what the program says."""
+    known = {}
+    for row in given.program.json("list", "models")["rows"]:
+        for name in [row["model"], *row["aliases"]]:
+            known[name] = row["parameters"]
+    return [(name, count, known.get(name))
+            for name, count in counted(PRESETS, r'"([^"]+)"')]
+
+
+def verdict(what, path, counts):
+    """How many are equal; `counts` of a name: theirs, ours."""
+    other = [name for name, theirs, ours in counts if ours != theirs]
+    names = f": all but {', '.join(other)}" if other else ""
+    return (f"{len(counts) - len(other)} of {len(counts)} {what} have exactly "
+            f"the parameters of Transformers {version(path)}{names}.")
+
+
+def body(given):
+    types = list(of_types(given))
+    return [
+        filled(" ".join([
+            verdict("types", SAVED, [(name, *of) for name, _, *of in types]),
+            verdict("presets", PRESETS, of_presets(given))])),
+        "",
+        *table(["type", "class", "Transformers", "trainfare", "apart"],
+               "llrrr", [[name, of, str(theirs), str(ours), str(ours - theirs)]
+                         for name, of, theirs, ours in types])]
+
+
+PAGES = [Page("parameters", "Parameters beside Transformers'", INTRODUCTION,
+              body)]
