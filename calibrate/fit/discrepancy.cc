@@ -40,7 +40,7 @@ constexpr double kOutlier = 5.0;
 constexpr std::size_t kLeastRuns = 4;
 
 constexpr std::array kErrorSizes = {0.0, 0.02, 0.04, 0.07, 0.12, 0.2};
-constexpr std::array kNoises = {0.01, 0.02, 0.04, 0.07, 0.12};
+constexpr std::array kNoises = {0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.3};
 
 // An order in which equal places stand together.
 struct ByFields {

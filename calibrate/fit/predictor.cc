@@ -83,9 +83,10 @@ double Beyond(int64_t value, int64_t low, int64_t high) {
 // errors grow with that distance (docs/models/calibration.md, "Intervals").
 constexpr double kScatterBeyond = 0.03;
 
-// Degrees of freedom of what errors scatter by beyond what was measured, however
-// many runs there are: of rows that were left out 95 % lie within 1.4 to 2.2
-// times what 80 % do (docs/results/intervals.md), 1.94 of Student's t of 3.
+// Degrees of freedom of what errors scatter by beyond what was measured and over
+// several devices, however many runs there are: of rows that were left out 95 %
+// lie within 1.4 to 2.4 times what 80 % do (docs/results/intervals.md), 1.94 of
+// Student's t of 3.
 constexpr int64_t kFreedomBeyond = 3;
 
 double ScatterBeyond(const FittedRange& range, const model::Workload& w) {
@@ -252,11 +253,21 @@ bool Predictor::HasSource(std::string_view source) const {
   return std::find(sources.begin(), sources.end(), source) != sources.end();
 }
 
-double Predictor::Width95(Grade of_shape) const {
-  static const double beyond =
+double Predictor::HeavyWidth95() const {
+  static const double heavy =
       StudentQuantile975(kFreedomBeyond) / StudentQuantile90(kFreedomBeyond);
+  return std::max(heavy, width_95_);
+}
+
+double Predictor::Width95(Grade of_shape) const {
   const bool is_beyond = of_shape == Grade::kExtrapolated || !KnowsSteps();
-  return is_beyond ? std::max(beyond, width_95_) : width_95_;
+  return is_beyond ? HeavyWidth95() : width_95_;
+}
+
+double Predictor::WidthOverRanks(Grade over_ranks) const {
+  return over_ranks < Grade::kExtrapolated
+             ? hardware::FactsOfKind(device_.kind).width_over_ranks
+             : 1.0;
 }
 
 // What a source did not measure of itself nobody knows better than its

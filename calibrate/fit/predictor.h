@@ -108,6 +108,11 @@ class Predictor {
                        int64_t ranks,
                        int64_t hosts) const;
   double RanksScatter(double unmeasured) const;
+  // What the interval of such a step is multiplied by, by its grade, and what a
+  // 95 % interval is of an 80 % one where errors have heavy tails: both in the
+  // logarithm.
+  double WidthOverRanks(Grade over_ranks) const;
+  double HeavyWidth95() const;
   // What runs that were added leave of what is open at a step, as a share of
   // its standard deviation; 1: there are none.
   double OpenShare(const model::Workload& workload) const;

@@ -124,6 +124,7 @@ KindFacts ReadFacts(DeviceKind kind) {
   if (const auto intervals = root.OptionalMap("intervals")) {
     facts.width_extrapolated = intervals->Number("extrapolated", 0.01, 10.0);
     facts.width_datasheet = intervals->Number("datasheet", 0.01, 10.0);
+    facts.width_over_ranks = intervals->Number("over_ranks", 0.01, 10.0);
   }
   if (kind == DeviceKind::kGpu) facts.gpu = ReadGpuFacts(root);
   if (kind == DeviceKind::kCpu) facts.processor = ReadProcessor(root);

@@ -44,10 +44,13 @@ struct KindFacts {
   // 80 % hold, by its grade: the 80th percentile of
   // |log(measured / predicted)| over half of it, of rows that were left out
   // (docs/results/intervals.md). Sums of variances take all priors as
-  // independent, which they are not. A fit that knows no step has a
-  // datasheet's. 1: of too few devices are there rows.
+  // independent, which they are not, and over ranks the scatter of runs over
+  // them twice, in the step's own and in the ranks'. A fit that knows no step
+  // has a datasheet's; `over_ranks` is of links that nobody timed, among the
+  // fit's runs. 1: of too few devices are there rows.
   double width_extrapolated = 1.0;
   double width_datasheet = 1.0;
+  double width_over_ranks = 1.0;
   // Device memory that the driver, the framework and its kernels take, and the
   // workspace of the matrix library.
   model::Bytes<> context;

@@ -246,6 +246,11 @@ void AddRanks(DeviceMemo& memo,
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
       RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
+  step.grade =
+      RanksGrade(predictor,
+                 predictor.GradeOver(workload, cluster.devices_per_chip),
+                 workload,
+                 cluster);
   const bool shares = DividesStep(workload.parallel);
   if (shares || !cluster.ranks) {
     double of_ranks = 0.0;
@@ -258,12 +263,13 @@ void AddRanks(DeviceMemo& memo,
     step.log_sigma = std::hypot(step.log_sigma, open);
     step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
   }
+  if (!cluster.ranks) {
+    const double width = predictor.WidthOverRanks(step.grade);
+    step.log_sigma *= width;
+    step.backward_log_sigma *= width;
+    step.width_95 = predictor.HeavyWidth95();
+  }
   WidenInterval(prediction, step);
-  step.grade =
-      RanksGrade(predictor,
-                 predictor.GradeOver(workload, cluster.devices_per_chip),
-                 workload,
-                 cluster);
 }
 
 }  // namespace
