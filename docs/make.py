@@ -12,8 +12,13 @@ lines=8:` keeps the first eight lines. The table after
 
   <!-- stacks of tables.yaml -->
 
-is put in anew, too. The pages of docs/results/ are written
-by docs/results.py, figures by docs/figures/make.py.
+is put in anew, too, and what stands between
+
+  <!-- published figures that are missed -->
+  <!-- end -->
+
+The pages of docs/results/ are written by docs/results.py, figures by
+docs/figures/make.py.
 """
 
 import argparse
@@ -27,13 +32,23 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
-from printing import table_stacks  # noqa: E402
+from printing import published_misses, table_stacks  # noqa: E402
 from printing.program import Program  # noqa: E402
 
 OUTPUT = re.compile(
     r"(<!-- output(?: lines=(\d+))?: trainfare (.*?) -->\n+)"
     r"```text\n(?:(?!```).*\n)*```")
 STACKS = re.compile(r"(<!-- stacks of tables\.yaml -->\n\n)(?:\|.*\n)*")
+MISSED = re.compile(r"(<!-- published figures that are missed -->\n\n)"
+                    r"[\s\S]*?(\n<!-- end -->)")
+
+
+def with_missed(text, program):
+    """The text of a page with the published figures that are missed now."""
+    if not MISSED.search(text):
+        return text
+    made = "".join(line + "\n" for line in published_misses.lines(program))
+    return MISSED.sub(lambda match: match[1] + made + match[2], text)
 
 
 def with_stacks(text):
@@ -52,7 +67,7 @@ def refresh(page, program, folder):
         return f"{match[1]}```text\n{body}\n```"
 
     old = page.read_text(encoding="utf-8")
-    new = with_stacks(OUTPUT.sub(anew, old))
+    new = with_missed(with_stacks(OUTPUT.sub(anew, old)), program)
     if new != old:
         page.write_text(new, encoding="utf-8")
         print(f"{page.relative_to(ROOT)}: outputs made anew")

@@ -152,6 +152,14 @@ class Docs(unittest.TestCase):
         for stack in ("compiled", "lightseq", "eager"):
             self.assertIn(f"\n|`{stack}`|", page)
 
+    def test_missed_figures_are_the_programs(self):
+        if not TRAINFARE:
+            self.skipTest("no program given")
+        page = (ROOT / "docs/models/misses.md").read_text(encoding="utf-8")
+        self.assertRegex(page, make.MISSED)
+        self.assertEqual(page, make.with_missed(page, make.Program(TRAINFARE)),
+                         "docs/make.py was not run")
+
     def test_commands_run(self):
         if not TRAINFARE:
             self.skipTest("no program given")

@@ -51,6 +51,13 @@ model::RingLevel<T> RingOf(const RingFit& fit,
           fit.ring.middle};
 }
 
+// A network between hosts, which leaves nothing open.
+template <class T>
+model::RingLevel<T> AcrossOf(const RankNetwork& fitted) {
+  return {Seconds<T>(T(fitted.across.step_latency.base())),
+          model::BytesPerSecond<T>(T(fitted.across.link.base()))};
+}
+
 // The ring beside computation: that alone, unless it was timed.
 template <class T>
 model::RingLevel<T> BesideOf(const RankNetwork& fitted,
@@ -136,8 +143,7 @@ RankStepTime StepOfRank::OverAs(
   const CollectiveFactor sum = fitted.SumFactor();
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
-  network.across = {Seconds<T>(T(fitted.across.step_latency.base())),
-                    model::BytesPerSecond<T>(T(fitted.across.link.base()))};
+  network.across = AcrossOf<T>(fitted);
   const UnhiddenUnits<double>& unhidden = ranks.unhidden.times;
   AddedTime<T> added =
       AddedBy(workload_,
@@ -184,6 +190,23 @@ RankStepTime StepOfRank::TimeOver(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
   return OverAs<double>(ranks, host);
+}
+
+MessageTime AllReduceOver(const RankFit& ranks, model::Bytes<> size) {
+  const RankNetwork& fitted = ranks.network;
+  const OneRingJet time =
+      model::AllReduceTime<OneRingJet>(
+          fitted.ranks / fitted.hosts,
+          fitted.hosts,
+          size,
+          RingOf<OneRingJet>(fitted.alone, kOpenLatency, kOpenInverse),
+          AcrossOf<OneRingJet>(fitted))
+          .base();
+  const double ring = RingVariance(fitted.alone,
+                                   time.v[kOpenLatency] / time.a,
+                                   time.v[kOpenInverse] / time.a);
+  return {Seconds<>(time.a),
+          std::hypot(std::sqrt(std::max(ring, 0.0)), fitted.alone.scatter)};
 }
 
 const RankFit* NearestRanks(const Fit& fit, int64_t ranks) {

@@ -103,6 +103,15 @@ inline RankStepTime StepOverRanks(
   return StepOfRank(workload, alone, messages).Over(ranks, host);
 }
 
+// A message by itself, nothing beside it; the standard deviation of the
+// logarithm of its time is what the ring leaves open, and how single messages
+// scatter about it.
+struct MessageTime {
+  model::Seconds<> time;
+  double log_sigma = 0;
+};
+MessageTime AllReduceOver(const RankFit& ranks, model::Bytes<> size);
+
 // The group of so many ranks that `fit` knows, else of the nearest number as a
 // factor; nullptr: of none, or one rank alone is asked for.
 const RankFit* NearestRanks(const Fit& fit, int64_t ranks);

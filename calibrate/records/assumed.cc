@@ -10,7 +10,7 @@ namespace {
 // Labels are the width of a head's last layer alone, which no clock sees; the
 // others are of the run around its steps. A key that is not here counts.
 constexpr auto kBesideTime =
-    std::to_array<std::string_view>({"labels", "overlap_gap", "price"});
+    std::to_array<std::string_view>({"labels", "price"});
 // How many steps there were.
 constexpr auto kOfRun = std::to_array<std::string_view>(
     {"epochs", "samples_from", "samples_in_run", "steps", "train_samples"});

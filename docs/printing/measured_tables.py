@@ -4,7 +4,7 @@ import csv
 import re
 import sys
 
-from .pages import Page, ROOT, grouped, table
+from .pages import Page, ROOT, filled, grouped, table
 
 TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
           "lambda_deeplearning_benchmark", "nvidia_dle_inference",
@@ -17,6 +17,10 @@ PROTOCOLS = ["as-shipped", "leave-one-out", "leave-device-out",
              "one-run-per-device", "k-runs=5"]
 # What was chosen on the rows of which table.
 CHOSEN = ROOT / "calibrate/records/import/tables_chosen.csv"
+# What the page of untouched tables said of each while nothing was chosen on
+# it: the first time and the last, with the commit that made it. A reading
+# cannot be repeated once its rows were looked at, so it is kept.
+FIRST_READINGS = ROOT / "docs/printing/first_readings.csv"
 
 BY_PROTOCOL = """
 `trainfare validate TABLE.csv --protocol PROTOCOL` ([protocols](../guide/commands.md#validate)). A
@@ -27,8 +31,8 @@ whose rows made the shipped [fits](fits.md). [What misses, and why](../models/mi
 UNTOUCHED = """
 Errors of tables on which a fit, a form or a prior was chosen are too good. Here are those of the
 others, by `trainfare validate TABLE.csv` as shipped ([what
-misses](../models/misses.md#in-tables)). `calibrate/records/import/tables_chosen.csv` says what was
-chosen on which; in doubt, it was.
+misses](../models/misses.md#in-tables)), and those that the rest had while nothing was chosen on
+them. `calibrate/records/import/tables_chosen.csv` says what was chosen on which; in doubt, it was.
 """
 
 
@@ -155,6 +159,29 @@ def untouched_row(name, answer):
             f"{e['coverage']:.0f}"]
 
 
+def as_they_arrived(chosen):
+    """Tables as this page had them before anything was chosen on their rows,
+    and what it was later."""
+    with open(FIRST_READINGS, encoding="utf-8", newline="") as file:
+        readings = list(csv.DictReader(file))
+    of_what = {r["table"]: chosen[r["table"]]["what"] for r in readings
+               if chosen[r["table"]]["chosen_on_these_rows"] != "no"}
+    return [
+        "\n## As they arrived\n",
+        filled("The first and the last reading of this page of each table "
+               "before anything was chosen on its rows, at the commit that made "
+               "it. What they are now is on [their page](tables.md) and on "
+               "[that of decoders](llm.md), and no test any more.") + "\n",
+        *table(["table", "reading", "at", "rows", "not predicted", "median, %",
+                "90 % below, %", "worst, %", "inside 80 %, %"], "lllrrrrrr",
+               [[r["table"], f"{r['reading']}, {r['date']}", r["at"],
+                 *(r[key] for key in ("rows", "not_predicted", "median",
+                                      "below_90", "worst", "inside_80"))]
+                for r in readings]),
+        "\nChosen on them later:\n",
+        *(filled(f"- {name}: {what}", "  ") for name, what in of_what.items())]
+
+
 def untouched(given):
     """As shipped, the tables on whose rows nothing was chosen."""
     read, unread, touched = [], [], []
@@ -173,7 +200,9 @@ def untouched(given):
                 "worst, %", "inside 80 %, %"], "lrrrrrr", read),
         "\nNo row of these tells a step's time of one device or of data "
         "parallel ones; most are\n",
-        *grouped(unread), "\n## Chosen on them\n", *grouped(touched)]
+        *grouped(unread),
+        *as_they_arrived(dict(what_was_chosen(given.tables))),
+        "\n## Chosen on them\n", *grouped(touched)]
 
 
 PAGES = [Page("tables", "Measurements of others, table by table", BY_PROTOCOL,

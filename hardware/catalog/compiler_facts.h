@@ -25,7 +25,8 @@ struct CompilerFacts {
   // What one run takes at levels 1, 2, ..: their ratios count; empty: not
   // known.
   std::vector<model::Seconds<>> level_times;
-  std::optional<GraphMemory> graph_memory;  // absent: too little to mind
+  // Absent: too little to mind, or not known; nothing is refused for it.
+  std::optional<GraphMemory> graph_memory;
   // Time of compiling one graph, where nobody says it: 80 % are within.
   model::Seconds<> shortest_compile;
   model::Seconds<> longest_compile;

@@ -17,9 +17,11 @@
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
+#include "model/architecture.h"
 #include "model/error.h"
 #include "model/letters.h"
 #include "model/nearest.h"
+#include "model/presets.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -33,8 +35,20 @@ bool IsStem(std::string_view name) {
   });
 }
 
-// What the compiler's levels cost is of the device that they were tried on.
-void ReadCompilerLevels(const Reader& root, Device& device) {
+GraphMemory ReadGraphMemory(const Reader& map) {
+  GraphMemory memory;
+  memory.per_token = map.Bytes("per_token");
+  const model::Architecture of =
+      map.Parsed("of_model", model::FindArchitecture);
+  memory.layer_widths =
+      static_cast<double>((of.layers + of.decoder_layers) * of.hidden);
+  memory.swap_limit = map.Number("swap_limit", 1.0, 100.0);
+  return memory;
+}
+
+// What the compiler's levels cost, and what it takes of the host, is of the
+// device that they were tried on.
+void ReadOwnCompiler(const Reader& root, Device& device) {
   const std::optional<Reader> own = root.OptionalMap("compiler");
   if (!own) return;
   if (!device.compiler || device.compiler->levels == 0) {
@@ -48,6 +62,9 @@ void ReadCompilerLevels(const Reader& root, Device& device) {
       own->Fail("level_times", "expected times such as \"132 s\"");
     }
     device.compiler->level_times.push_back(*time);
+  }
+  if (const auto memory = own->OptionalMap("graph_memory")) {
+    device.compiler->graph_memory = ReadGraphMemory(*memory);
   }
 }
 
@@ -141,7 +158,7 @@ Device LoadDevice(const std::string& path) {
   VisitFields(fields, device);
   device.source = fmt::format("{} ({})", device.source, root.Date("date"));
   TakeFactsOfKind(device);
-  ReadCompilerLevels(root, device);
+  ReadOwnCompiler(root, device);
   ReadPriors(root, device);
   root.Finish();
   return device;

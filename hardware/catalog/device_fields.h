@@ -288,10 +288,11 @@ void VisitFields(Archive& archive, D& d) {
 // What device.cc reads of a file beside them: it checks the priors against the
 // model of the device's kind, and the levels against what that compiler costs.
 struct DevicePriors {};
-struct CompilerLevels {};
+struct OwnCompiler {};
 inline std::string FormOf(DevicePriors) { return "PARAMETER: VALUE"; }
-inline std::string FormOf(CompilerLevels) {
-  return "{ level_times: [TIME, ..] }";
+inline std::string FormOf(OwnCompiler) {
+  return "{ level_times: [TIME, ..], graph_memory: { per_token: BYTES, "
+         "of_model: MODEL, swap_limit: NUMBER } }";
 }
 
 template <class Archive>
@@ -305,10 +306,11 @@ void VisitFileFields(Archive& archive) {
           .name = "priors",
           .about = "What is known of parameters of its model before any run"},
       DevicePriors());
-  archive(model::Field{.name = "compiler",
-                       .about = "What one run of its compiler takes at "
-                                "optimisation levels from 1 up"},
-          CompilerLevels());
+  archive(
+      model::Field{.name = "compiler",
+                   .about = "A run at its compiler's levels from 1 up; what "
+                            "compiling takes of the host"},
+      OwnCompiler());
 }
 
 }  // namespace trainfare::hardware

@@ -7,8 +7,6 @@
 
 #include "hardware/files/data_directory.h"
 #include "hardware/files/yaml_reader.h"
-#include "model/architecture.h"
-#include "model/presets.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -27,23 +25,9 @@ std::pair<model::Seconds<>, model::Seconds<>> TimeRange(const Reader& map) {
   return {from, to};
 }
 
-GraphMemory ReadGraphMemory(const Reader& map) {
-  GraphMemory memory;
-  memory.per_token = map.Bytes("per_token");
-  const model::Architecture of =
-      map.Parsed("of_model", model::FindArchitecture);
-  memory.layer_widths =
-      static_cast<double>((of.layers + of.decoder_layers) * of.hidden);
-  memory.swap_limit = map.Number("swap_limit", 1.0, 100.0);
-  return memory;
-}
-
 CompilerFacts ReadCompiler(const Reader& map) {
   CompilerFacts compiler;
   compiler.levels = map.OptionalInteger("levels", 1, 9).value_or(0);
-  if (const auto memory = map.OptionalMap("graph_memory")) {
-    compiler.graph_memory = ReadGraphMemory(*memory);
-  }
   std::tie(compiler.shortest_compile, compiler.longest_compile) =
       TimeRange(map.Map("graph_time"));
   return compiler;

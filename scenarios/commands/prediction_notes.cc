@@ -250,15 +250,49 @@ void AddEnergyNotes(const PredictionTarget& target,
   }
 }
 
-// Devices whose own files say what the levels of their compiler cost.
-std::vector<std::string_view> MeasuredCompilers() {
+// Devices whose own files say that of their compiler: chips, not parts of one.
+std::string DevicesThatSay(bool (*said)(const hardware::CompilerFacts&)) {
   std::vector<std::string_view> names;
   for (const hardware::Device& one :
        hardware::DeviceCatalog::Shipped().devices()) {
-    const bool measured = one.compiler && !one.compiler->level_times.empty();
-    if (measured && !one.part_of) names.push_back(one.name);
+    if (one.compiler && said(*one.compiler) && !one.part_of) {
+      names.push_back(one.name);
+    }
   }
-  return names;
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool SaysLevels(const hardware::CompilerFacts& compiler) {
+  return !compiler.level_times.empty();
+}
+
+bool SaysGraphMemory(const hardware::CompilerFacts& compiler) {
+  return compiler.graph_memory.has_value();
+}
+
+// What of its compiler nobody measured, where the job would turn on it.
+void AddUnknownsOfCompiler(const PredictionTarget& target,
+                           const Scenario& scenario,
+                           std::vector<Note>& notes) {
+  const hardware::Device& device = target.predictor.device();
+  const auto& compiler = device.compiler;
+  if (!compiler || compiler->levels == 0) return;
+  if (scenario.workload.stack.compiler_level != 2 && !SaysLevels(*compiler)) {
+    notes.push_back(
+        fmt::format("compiler_level: what it changes was measured on {} alone, "
+                    "not on {}: as level 2",
+                    DevicesThatSay(SaysLevels),
+                    device.name));
+  }
+  if (scenario.workload.work == model::Work::kTraining &&
+      target.cluster.host_memory && !scenario.extras.warm_cache &&
+      !SaysGraphMemory(*compiler)) {
+    notes.push_back(fmt::format(
+        "memory of the host for compiling was measured on {} alone, "
+        "not on {}: no batch is refused for it",
+        DevicesThatSay(SaysGraphMemory),
+        device.name));
+  }
 }
 
 void AddCompileNotes(const PredictionTarget& target,
@@ -291,15 +325,7 @@ void AddCompileNotes(const PredictionTarget& target,
             counted),
         Caution::kCompileTimeUnknown);
   }
-  const auto& compiler = target.predictor.device().compiler;
-  if (scenario.workload.stack.compiler_level != 2 && compiler &&
-      compiler->levels > 0 && compiler->level_times.empty()) {
-    notes.push_back(
-        fmt::format("compiler_level: what it changes was measured on {} alone, "
-                    "not on {}: as level 2",
-                    fmt::join(MeasuredCompilers(), ", "),
-                    target.predictor.device().name));
-  }
+  AddUnknownsOfCompiler(target, scenario, notes);
   for (const JobEstimate& job : jobs) {
     if (job.compilation && job.compilation->swaps && job.fits()) {
       notes.emplace_back(

@@ -56,6 +56,7 @@ class MeanStep {
     mean_.grade = any_ ? std::max(mean_.grade, step.grade) : step.grade;
     mean_.figures = step.figures;
     mean_.ring_ranks = step.ring_ranks;
+    mean_.ring = step.ring;
     mean_.source_seen = step.source_seen;
     mean_.source_sigma = step.source_sigma;
     any_ = true;

@@ -13,6 +13,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/records/engine_profile.h"
 #include "hardware/models/step_time.h"
+#include "model/collective.h"
 #include "model/memory.h"
 #include "model/padding.h"
 #include "model/run.h"
@@ -48,6 +49,9 @@ struct StepEstimate {
   double source_sigma = 0;
   // Over how many ranks the ring was measured; 0: it was not, or is not needed.
   int64_t ring_ranks = 0;
+  // By which the ranks of one host send each other, nothing beside it; absent:
+  // they do not, or lie over hosts.
+  std::optional<model::RingLevel<double>> ring;
   // What ranks that share training state send, by part of the step; empty: none
   // do.
   std::vector<calibrate::ShardTraffic> traffic;

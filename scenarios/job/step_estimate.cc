@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
+#include "model/error.h"
 #include "model/offload.h"
 #include "model/sharding.h"
 
@@ -57,6 +57,15 @@ calibrate::RankFit WithSlowerNetwork(calibrate::RankFit ranks, double sigma) {
   return ranks;
 }
 
+// What ranks that were measured leave open of another number of them.
+double OtherRanksSigma(const Cluster& cluster) {
+  if (cluster.measured()) return 0.0;
+  const double doublings =
+      std::abs(std::log2(static_cast<double>(cluster.devices) /
+                         static_cast<double>(cluster.measured_ranks)));
+  return doublings * kOtherRanksSigma;
+}
+
 // Standard deviation of the logarithm of its time, by what the device's
 // prediction and the ring leave open.
 double RanksSigma(const RanksPart& part,
@@ -67,15 +76,9 @@ double RanksSigma(const RanksPart& part,
     return std::hypot(device, part.link, part.log_sigma);
   }
   // What the runs over the ranks scatter by has the device's own error in it.
-  double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
-                            std::max(part.log_sigma, part.link));
-  if (!cluster.measured()) {
-    const double doublings =
-        std::abs(std::log2(static_cast<double>(cluster.devices) /
-                           static_cast<double>(cluster.measured_ranks)));
-    sigma = std::hypot(sigma, doublings * kOtherRanksSigma);
-  }
-  return sigma;
+  const double sigma = std::hypot(std::max(device, cluster.ranks->scatter),
+                                  std::max(part.log_sigma, part.link));
+  return std::hypot(sigma, OtherRanksSigma(cluster));
 }
 
 // How far the step stands from what was measured, given that of one device.
@@ -179,6 +182,17 @@ calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
   return calibrate::DatasheetRanks(cluster, predictor.joined());
 }
 
+// Those that sum gradients, where nothing else is sent between them.
+std::optional<calibrate::RankFit> GroupThatSums(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const Cluster& cluster) {
+  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
+    return std::nullopt;
+  }
+  return GroupOf(predictor, cluster);
+}
+
 // Into `step` its computation beside other ranks, and what they send.
 void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
   SetComputing(over_ranks.computing, step);
@@ -217,6 +231,9 @@ void AddRanks(DeviceMemo& memo,
   const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
   AddTimes(over_ranks, step);
   step.ring_ranks = cluster.measured_ranks;
+  if (cluster.devices > 1 && cluster.hosts == 1) {
+    step.ring = ranks.network.alone.ring;
+  }
   step.traffic = over_ranks.traffic;
   const Seconds<> total = over_ranks.total();
   RanksPart part{(over_ranks.exposed + over_ranks.host_update) / total,
@@ -335,11 +352,9 @@ std::optional<GradientExchange> GradientExchangeOf(
     const Cluster& cluster) {
   model::Workload workload = asked;
   workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
-  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
-    return std::nullopt;
-  }
-  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
-  const calibrate::RankNetwork& network = ranks.network;
+  const auto ranks = GroupThatSums(predictor, workload, cluster);
+  if (!ranks) return std::nullopt;
+  const calibrate::RankNetwork& network = ranks->network;
   GradientExchange exchange;
   for (const model::BackwardPiece<double>& piece :
        calibrate::RankMessages(workload).Pieces(
@@ -352,6 +367,24 @@ std::optional<GradientExchange> GradientExchangeOf(
                                            network.across);
   }
   return exchange;
+}
+
+calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
+                                       const model::Workload& asked,
+                                       const Cluster& cluster,
+                                       model::Bytes<> size) {
+  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
+  const auto ranks = GroupThatSums(predictor, workload, cluster);
+  if (!ranks) {
+    throw model::InputError("no all-reduce sums gradients of its devices");
+  }
+  calibrate::MessageTime message = calibrate::AllReduceOver(*ranks, size);
+  const double open =
+      cluster.ranks ? OtherRanksSigma(cluster)
+                    : std::hypot(predictor.joined().ring_share_error,
+                                 predictor.RanksScatter(kUnmeasuredRanksSigma));
+  message.log_sigma = std::hypot(message.log_sigma, open);
+  return message;
 }
 
 }  // namespace trainfare::scenarios

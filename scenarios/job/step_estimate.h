@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "calibrate/fit/predictor.h"
+#include "calibrate/fit/rank_step.h"
 #include "model/units.h"
 #include "model/workload.h"
 #include "scenarios/job/cluster.h"
@@ -43,5 +44,12 @@ std::optional<GradientExchange> GradientExchangeOf(
     const calibrate::Predictor& predictor,
     const model::Workload& workload,
     const Cluster& cluster);
+
+// An all-reduce of so much among its ranks, nothing beside it. Throws
+// InputError where their gradients are not summed by one.
+calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
+                                       const model::Workload& workload,
+                                       const Cluster& cluster,
+                                       model::Bytes<> size);
 
 }  // namespace trainfare::scenarios

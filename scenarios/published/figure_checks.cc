@@ -4,14 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "calibrate/records/import/published_check.h"
 #include "model/error.h"
-#include "model/limits.h"
-#include "model/overlap.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -49,8 +45,6 @@ class RowArithmetic {
         return Sum(formula);
       case FormulaKind::kOverLargest:
         return OverLargest(formula.operands.front());
-      case FormulaKind::kBackwardOverlap:
-        return Overlap(formula);
     }
     ENSURE(false, "a formula that nobody works out");
   }
@@ -122,29 +116,6 @@ class RowArithmetic {
     }
     const double share = own.value / largest.value;
     return {share, share < 1.0 ? own.slack + largest.slack : 0.0};
-  }
-
-  WorkedOut Overlap(const PublishedFormula& formula) const {
-    const WorkedOut gap = Of(formula.operands.front());
-    // The end is no surer than the least sure time.
-    double slack = gap.slack;
-    std::vector<model::OverlapTask<double>> tasks;
-    for (size_t i = 1; i + 2 < formula.operands.size(); i += 3) {
-      const WorkedOut computation = Of(formula.operands[i]);
-      const WorkedOut communication = Of(formula.operands[i + 1]);
-      const double times = Of(formula.operands[i + 2]).value;
-      if (!(times >= 0 && times <= model::kMostLayers)) {
-        throw InputError(fmt::format("a piece cannot come {} times", times));
-      }
-      tasks.insert(tasks.end(),
-                   static_cast<size_t>(std::llround(times)),
-                   {model::Seconds<>(computation.value),
-                    model::Seconds<>(communication.value)});
-      slack = std::max({slack, computation.slack, communication.slack});
-    }
-    const auto end =
-        model::OverlapBackward(tasks, model::Seconds<>(gap.value)).end;
-    return {ToSeconds(end), slack};
   }
 
   const Published& published_;

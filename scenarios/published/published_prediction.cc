@@ -172,7 +172,12 @@ class PublishedPredictor {
       rest_on(*of_second.ground);
       return of_second.estimate;
     };
-    const AskedJob asked{run, answered.job, answered.estimate, other};
+    const AskedJob asked{row,
+                         run,
+                         answered.ground->predictor,
+                         answered.job,
+                         answered.estimate,
+                         other};
     prediction.answer = line.of_job(asked);
     rest_on(*answered.ground);
   }

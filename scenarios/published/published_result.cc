@@ -19,10 +19,9 @@ JudgedAnswers AnswersOf(const calibrate::Published& published,
 }
 
 bool IsInferred(const calibrate::PublishedRun& run) {
-  return std::any_of(
-      run.assumed.begin(), run.assumed.end(), [](const auto& entry) {
-        return entry.first != "price" && entry.first != "overlap_gap";
-      });
+  return std::any_of(run.assumed.begin(),
+                     run.assumed.end(),
+                     [](const auto& entry) { return entry.first != "price"; });
 }
 
 std::string_view ToText(PublishedProtocol protocol) {

@@ -9,6 +9,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/step_estimate.h"
 #include "scenarios/report/answer_figures.h"
 
 namespace trainfare::scenarios {
@@ -211,6 +212,17 @@ PublishedAnswer BandwidthShare(const AskedJob& asked) {
   return Of(PredictSays(asked, "bandwidth_share"));
 }
 
+PublishedAnswer AllReduce(const AskedJob& asked) {
+  if (!asked.row.size)
+    throw InputError("the size of the message is not stated");
+  const calibrate::MessageTime message =
+      AllReduceTimeOf(asked.predictor,
+                      asked.job.scenario.workload,
+                      asked.job.ClusterFor(asked.predictor),
+                      *asked.row.size);
+  return OfPart(asked, message.time, message.log_sigma);
+}
+
 // How much faster than the run that it is held against.
 PublishedAnswer SpeedUp(const AskedJob& asked) {
   if (!asked.run.against_run) {
@@ -227,6 +239,10 @@ constexpr auto kAnswers = std::to_array<QuantityAnswer>({
     {.name = "achieved_flops", .of_job = AchievedFlops},
     {.name = "active_ratio", .of_job = ActiveRatio},
     {.name = "active_time", .of_job = ActiveTime},
+    {.name = "allreduce_time",
+     .of_job = AllReduce,
+     .derived = "2 (n - 1) (ring.step_latency_s + its size over n "
+                "ring.link_bytes_per_s)"},
     {.name = "arithmetic_intensity", .of_job = Intensity},
     {.name = "backward_time",
      .of_job = BackwardTime,

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "calibrate/fit/predictor.h"
 #include "calibrate/records/import/published.h"
 #include "scenarios/job/job_estimate.h"
 #include "scenarios/published/published_answer.h"
@@ -18,7 +19,9 @@ namespace trainfare::scenarios {
 
 // What an answer may look at.
 struct AskedJob {
+  const calibrate::PublishedRow& row;
   const calibrate::PublishedRun& run;
+  const calibrate::Predictor& predictor;
   const PublishedJob& job;
   const JobEstimate& estimate;
   // The estimate of another run, answered the same way.

@@ -54,6 +54,11 @@ void AddStep(const JobEstimate& job, Json& json) {
   json["source_log_sigma"] = step.source_sigma;
   json["ring_ranks"] =
       step.ring_ranks > 0 ? Json(step.ring_ranks) : Json(nullptr);
+  json["ring"] = nullptr;
+  if (step.ring) {
+    json["ring"] = {{"step_latency_s", ToSeconds(step.ring->step_latency)},
+                    {"link_bytes_per_s", step.ring->link.base()}};
+  }
   json["phases"] = {
       {"forward_s", ToSeconds(step.forward.total())},
       {"backward_s", ToSeconds(step.backward.total())},

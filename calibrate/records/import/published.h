@@ -74,12 +74,8 @@ struct PublishedRun {
   bool stochastic_rounding = false;
   int64_t compiler_level = 2;
   std::optional<model::Bytes<>> swap;  // of the host, for a compiler
-  // How long computation lasts that nothing is sent in, after each layer of a
-  // recursion over printed layers.
-  std::optional<model::Seconds<>> overlap_gap;
   std::optional<std::string> lengths;  // padded to each batch's own: the file
   std::optional<model::UsdPerSecond<>> price;  // of one device
-  std::optional<int64_t> grid;                 // of the one kernel profiled
   std::optional<std::string> same_as;  // run of the same configuration: a
                                        // left-out row leaves both out
   // What of this run, or of the workload that it refers to, nobody states, by

@@ -54,18 +54,8 @@ constexpr std::array kRunFacts =
            return CountFact(run.epochs, "the epochs are");
          }},
         {"steps",
-         [](const PublishedRun& run) {
-           return CountFact(run.steps, "the steps are");
-         }},
-        {"layers",
-         [](const PublishedRun& run) {
-           return static_cast<double>(
-               StatedFact(run.architecture, "the model is").layers);
-         }},
-        {"overlap_gap",
-         [](const PublishedRun& run) {
-           return ToSeconds(StatedFact(run.overlap_gap, "the gap is"));
-         }},
+         [](const PublishedRun&
+                run) { return CountFact(run.steps, "the steps are"); }},
     });
 
 const hardware::Device& DeviceOfFact(const PublishedRun& run) {
@@ -107,36 +97,16 @@ constexpr std::array kDeviceFacts =
          }},
     });
 
-PublishedFormula NumberOf(double number) {
-  PublishedFormula formula;
-  formula.number = number;
-  return formula;
-}
-
-// How many formulas it is made of, itself among them.
-size_t SizeOf(const PublishedFormula& formula) {
-  size_t size = 1;
-  for (const PublishedFormula& one : formula.operands) size += SizeOf(one);
-  return size;
-}
-
 // One formula a map: its operation is the key, whose value are its operands.
 class FormulaReader {
  public:
-  FormulaReader(const OwnQuantities& own, const PublishedChecks& before)
-      : own_(own), before_(before) {}
+  explicit FormulaReader(const OwnQuantities& own) : own_(own) {}
 
   PublishedFormula Read(const Reader& map) {
     const Operation& operation = OperationOf(map);
     PublishedFormula formula;
     formula.kind = operation.kind;
     (this->*operation.read)(map, operation.name, formula);
-    // Checks that are computed from each other may grow without a bound.
-    constexpr size_t kLargest = 1000;
-    if (++size_ > kLargest) {
-      map.Fail(fmt::format("expected up to {} operations in a check, got more",
-                           kLargest));
-    }
     return formula;
   }
 
@@ -149,7 +119,7 @@ class FormulaReader {
                                 std::string_view name,
                                 PublishedFormula& formula);
   };
-  static const std::array<Operation, 11> kOperations;
+  static const std::array<Operation, 9> kOperations;
 
   static const Operation& OperationOf(const Reader& map) {
     const Operation* found = nullptr;
@@ -203,22 +173,6 @@ class FormulaReader {
     formula.fact = map.Choice<PublishedFact*>(name, std::span(kDeviceFacts));
   }
 
-  // A check that stands before it, so that none goes round in a circle.
-  void Computed(const Reader& map,
-                std::string_view name,
-                PublishedFormula& formula) {
-    const std::string quantity = map.Text(name);
-    const auto found = before_.find(quantity);
-    if (found == before_.end()) {
-      map.Fail(name,
-               fmt::format("expected a quantity whose check stands before "
-                           "this one, got \"{}\"",
-                           quantity));
-    }
-    formula = *found->second;
-    size_ += SizeOf(formula) - 1;
-  }
-
   void Operands(const Reader& map,
                 std::string_view name,
                 PublishedFormula& formula) {
@@ -242,40 +196,20 @@ class FormulaReader {
     formula.operands = {Read(map.Map(name))};
   }
 
-  void BackwardOverlap(const Reader& map,
-                       std::string_view name,
-                       PublishedFormula& formula) {
-    const Reader overlap = map.Map(name);
-    const std::optional<Reader> gap = overlap.OptionalMap("gap");
-    formula.operands = {gap ? Read(*gap) : NumberOf(0)};
-    for (const Reader& piece : overlap.Maps("pieces")) {
-      const std::optional<Reader> times = piece.OptionalMap("times");
-      formula.operands.push_back(Read(piece.Map("computation")));
-      formula.operands.push_back(Read(piece.Map("communication")));
-      formula.operands.push_back(times ? Read(*times) : NumberOf(1));
-    }
-  }
-
   const OwnQuantities& own_;
-  const PublishedChecks& before_;
-  size_t size_ = 0;  // of all that was read
 };
 
-constexpr std::array<FormulaReader::Operation, 11> FormulaReader::kOperations =
-    {{
+constexpr std::array<FormulaReader::Operation, 9> FormulaReader::kOperations = {
+    {
         {"number", Kind::kNumber, &FormulaReader::Number},
         {"printed", Kind::kPrinted, &FormulaReader::Printed},
         {"run", Kind::kFact, &FormulaReader::OfRun},
         {"device", Kind::kFact, &FormulaReader::OfDevice},
-        {"computed", Kind::kNumber, &FormulaReader::Computed},
         {"product", Kind::kProduct, &FormulaReader::Operands},
         {"quotient", Kind::kQuotient, &FormulaReader::Operands},
         {"sum", Kind::kSum, &FormulaReader::Operands},
         {"difference", Kind::kDifference, &FormulaReader::Operands},
         {"over_largest", Kind::kOverLargest, &FormulaReader::OverLargest},
-        {"backward_overlap",
-         Kind::kBackwardOverlap,
-         &FormulaReader::BackwardOverlap},
     }};
 
 }  // namespace
@@ -290,7 +224,7 @@ void ReadChecks(const Reader& map,
       map.Fail(quantity, error.what());
     }
     auto formula = std::make_shared<const PublishedFormula>(
-        FormulaReader(own, checks).Read(map.Map(quantity)));
+        FormulaReader(own).Read(map.Map(quantity)));
     if (!checks.try_emplace(quantity, std::move(formula)).second) {
       map.Fail(quantity, "expected a new check, got one of another file");
     }

@@ -31,10 +31,6 @@ struct PublishedFormula {
     // Of two figures each known to its digits only: the operand of a row over
     // the largest of all rows that are checked by this formula.
     kOverLargest,
-    // The end of model::OverlapBackward over pieces, in their order. Operands:
-    // the gap, then of every piece its computation, its communication and how
-    // often it comes.
-    kBackwardOverlap,
   };
   Kind kind = Kind::kNumber;
   double number = 0;

@@ -71,6 +71,7 @@ constexpr auto kAnsweredQuantities = std::to_array<AnsweredQuantity>({
     {"achieved_flops", kComputeRate},
     {"active_ratio", kShare},
     {"active_time", kTime},
+    {"allreduce_time", kTime},
     {"arithmetic_intensity", kIntensity},
     {"backward_time", kTime},
     {"energy", kEnergy},

@@ -134,10 +134,11 @@ void ReadBatch(const RunReader& reader, PublishedRun& run) {
 }
 
 // What tells a reader more of a run, and no model asks for: which other device
-// its label fits, what else was varied, the block of the one kernel profiled.
+// its label fits, what else was varied, the launch of the one kernel profiled.
 void CheckRemarks(const RunReader& reader, const Reader& map) {
   reader.Parsed("or_device", KnownDevice);
   map.OptionalText("setting");
+  map.OptionalInteger("grid", 1, model::kMostSamples);
   map.OptionalInteger("block", 1, model::kMostSamples);
 }
 
@@ -155,8 +156,6 @@ void ReadSettings(const RunReader& reader,
   run.compiler_level = map.OptionalInteger("compiler_level", 1, 3).value_or(2);
   run.swap = map.OptionalBytes("swap");
   run.lengths = map.OptionalText("lengths");
-  run.overlap_gap = map.OptionalTime("overlap_gap");
-  run.grid = map.OptionalInteger("grid", 1, model::kMostSamples);
 }
 
 // What nobody states, by its key, with the reason.

@@ -487,4 +487,23 @@ TEST_CASE("buckets as recorded, and what their ring leaves open") {
   CHECK(StepOverRanks(workload, alone, sure).exposed < late.exposed);
 }
 
+TEST_CASE("one all-reduce is as sure as its ring and as messages scatter") {
+  // 2 (1 ms + 2 MB / (2 x 100 MB/s)) = 22 ms. A latency that is unsure by 0.1
+  // ms moves it by 0.2 ms, a link that is so by 5 % by 1 ms.
+  RankFit group;
+  group.network.ranks = 2;
+  group.network.alone.ring = {model::Second(1e-3),
+                              model::BytesPerSecond<>(1e8)};
+  group.network.alone.latency_error = model::Second(1e-4);
+  group.network.alone.link_error = 0.05;
+  group.network.alone.scatter = 0.02;
+  const MessageTime one = AllReduceOver(group, model::Byte(2e6));
+  CHECK(one.time.base() == Near(0.022, 1e-12));
+  CHECK(one.log_sigma == Near(std::hypot(0.2 / 22, 1.0 / 22, 0.02), 1e-9));
+  // Both wrong the same way: their shares add up.
+  group.network.alone.correlation = 1.0;
+  CHECK(AllReduceOver(group, model::Byte(2e6)).log_sigma ==
+        Near(std::hypot(1.2 / 22, 0.02), 1e-9));
+}
+
 }  // namespace trainfare::calibrate

@@ -236,6 +236,24 @@ TEST_CASE("levels of a compiler count where a device's file says their cost") {
   CHECK(!HasNote(Predict(options), "compiler_level: "));
 }
 
+TEST_CASE("a host is too small for a compiler where that was tried alone") {
+  const FitFolder none;
+  const std::string unknown = "memory of the host for compiling";
+  PredictOptions options = On("trainium2");
+  // Without an instance nobody knows the host.
+  CHECK(!HasNote(Predict(options), unknown));
+  options.device = {};
+  options.instances = {"aws/trn2.48xlarge"};
+  CHECK(HasNote(Predict(options),
+                "memory of the host for compiling was measured on trainium1 "
+                "alone, not on trainium2: no batch is refused for it"));
+  options.overrides.settings = {"run.warm_cache=true"};
+  CHECK(!HasNote(Predict(options), unknown));
+  options.overrides.settings = {};
+  options.instances = {"aws/trn1.2xlarge"};
+  CHECK(!HasNote(Predict(options), unknown));
+}
+
 TEST_CASE("several hosts are several instances, by their network") {
   const FitFolder none;
   PredictOptions options;

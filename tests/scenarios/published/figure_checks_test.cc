@@ -28,10 +28,10 @@ constexpr const char* kRest =
     "sources: { t: { records: r, ref: table 1 } }\n"
     "groups: [{ name: g, title: g, chosen_on_these_rows: no }]\n"
     "quantities: { weight.time: { measure: ratio }, layer_time: { measure: "
-    "time }, allreduce_time: { measure: time }, score: { measure: ratio } }\n"
+    "time }, score: { measure: ratio } }\n"
     "runs:\n"
     "  a: { device: t4, device_count: 2, price: 3600 USD/h, epochs: 3, "
-    "batch: 8, model: bert-base-cased, layers: 2, overlap_gap: 1 s }\n"
+    "batch: 8 }\n"
     "  b: { batch: 4 }\n"
     "rows:\n"
     // Of 0.5 s and of 0.05 s at most.
@@ -111,23 +111,6 @@ TEST_CASE("a share of the largest is as sure as the digits of both") {
   CHECK_FALSE(one.low.has_value());
 }
 
-TEST_CASE("the pieces of a backward pass are rows, as often as is said") {
-  const std::string pieces =
-      "pieces: [{ computation: { printed: layer_time, part: head }, "
-      "communication: { printed: allreduce_time, part: head }, times: { run: "
-      "layers } }, { computation: { number: 1 }, communication: { number: 2 } "
-      "}]";
-  // Computed at 5, 11 and 13 s; sent from 5 to 14, to 23 and to 25.
-  CHECK(*Checked("{ backward_overlap: { gap: { run: overlap_gap }, " + pieces +
-                 " } }")
-             .value == 25);
-  // Computed at 5, 10 and 11 s; at 5, 20 and 31 s.
-  CHECK(*Checked("{ backward_overlap: { " + pieces + " } }").value == 25);
-  CHECK(
-      *Checked("{ backward_overlap: { gap: { number: 10 }, " + pieces + " } }")
-           .value == 33);
-}
-
 TEST_CASE("a check says which figure it lacks") {
   CHECK(WhyNot("{ printed: energy }") == "b/energy is not printed");
   CHECK(WhyNot("{ printed: layer_time, part: head }") ==
@@ -138,14 +121,9 @@ TEST_CASE("a check says which figure it lacks") {
   CHECK(WhyNot("{ run: epochs }") == "the epochs are not stated");
   CHECK(WhyNot("{ run: sequence_length }") == "the length is not stated");
   CHECK(WhyNot("{ run: steps }") == "the steps are not stated");
-  CHECK(WhyNot("{ run: layers }") == "the model is not stated");
-  CHECK(WhyNot("{ run: overlap_gap }") == "the gap is not stated");
   CHECK(WhyNot("{ device: memory.capacity }") == "the device is not stated");
   CHECK(WhyNot("{ quotient: [{ run: batch }, { number: 0 }] }") ==
         "its check divides by nothing");
-  CHECK(WhyNot("{ backward_overlap: { pieces: [{ computation: { number: 1 }, "
-               "communication: { number: 1 }, times: { number: 1e9 } }] } }") ==
-        "a piece cannot come 1000000000 times");
   CHECK(WhyNot("{ run: batch }") == "no error");
   // T4 has no bf16.
   CHECK_THROWS_WITH_AS(Checked("{ device: peak.bf16_dense }"),
@@ -177,7 +155,7 @@ TEST_CASE("every check of the data has rows, and every figure a way") {
     CHECK(rows[i].checks_data == (row.check != nullptr));
     if (rows[i].checks_data) ++checked;
   }
-  CHECK(checked == 144);
+  CHECK(checked == 142);
 }
 
 }  // namespace trainfare::scenarios

@@ -30,7 +30,7 @@ TEST_CASE("what a workload assumes makes its runs inferred, a price does not") {
   CHECK(inferred("imdb_tpuv2_tf_fp32_b16"));
   PublishedRun run;
   CHECK_FALSE(IsInferred(run));
-  run.assumed = {{"price", "of the day"}, {"overlap_gap", "as printed"}};
+  run.assumed = {{"price", "of the day"}};
   CHECK_FALSE(IsInferred(run));
   run.assumed["batch"] = "as elsewhere";
   CHECK(IsInferred(run));

@@ -146,6 +146,18 @@ SaidFigure SaidPeak(const json& p, const PublishedRun&) {
   return peak;
 }
 
+// Over the ring inside a host.
+SaidFigure SaidAllReduce(const json& p,
+                         const PublishedRun& run,
+                         const PublishedRow& row) {
+  const json& ring = p.at("ring");
+  const auto ranks = static_cast<double>(run.device_count);
+  const double sending =
+      row.size->base() / (ranks * ring.at("link_bytes_per_s").get<double>());
+  return {2.0 * (ranks - 1.0) *
+          (ring.at("step_latency_s").get<double>() + sending)};
+}
+
 SaidFigure SaidSpeedUp(const json& p, const PublishedRun& run) {
   return {PredictionOf(*run.against_run).at("run_time_s").get<double>() /
           p.at("run_time_s").get<double>()};
@@ -227,6 +239,8 @@ TEST_CASE("the table's answer is the command's") {
     const json& p = PredictionOf(row.run);
     if (row.quantity == "fits") {
       CHECK((!p.is_null() && p.at("fits") == true) == *answer.fits);
+    } else if (row.quantity == "allreduce_time") {
+      CheckAlike(SaidAllReduce(p, AllPublished().RunOf(row), row), answer);
     } else {
       const auto figure = FiguresOfJson().find(row.quantity);
       REQUIRE(figure != FiguresOfJson().end());

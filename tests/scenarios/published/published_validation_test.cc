@@ -19,7 +19,9 @@
 #include "calibrate/records/import/published_quantity.h"
 #include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/published_value.h"
+#include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "scenarios/job/fits.h"
 #include "scenarios/published/compared_runs.h"
 #include "scenarios/published/published_error.h"
 #include "scenarios/published/published_files.h"
@@ -248,6 +250,34 @@ TEST_CASE("a speed-up has been seen where either of its runs was") {
     ++speed_ups;
   }
   CHECK(speed_ups == 4);
+}
+
+TEST_CASE("an all-reduce is answered by the ring of so many ranks") {
+  const auto& rows = PublishedPredictionsBy(PublishedProtocol::kAsShipped).rows;
+  const FitFolder hermetic;
+  Fits fits;
+  int64_t messages = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const PublishedRow& row = AllPublished().rows[i];
+    if (row.quantity != "allreduce_time") continue;
+    CAPTURE(row.id);
+    const PublishedRun& run = AllPublished().RunOf(row);
+    const calibrate::Fit* fit =
+        fits.Of(hardware::DeviceCatalog::Shipped().Find(*run.device));
+    REQUIRE(fit != nullptr);
+    for (const calibrate::RankFit& group : fit->ranks) {
+      if (group.network.ranks != run.device_count) continue;
+      for (const calibrate::FittedAllReduce& one : group.all_reduces) {
+        if (one.size != *row.size) continue;
+        ++messages;
+        CHECK(*rows[i].answer.value ==
+              doctest::Approx(ToSeconds(one.modelled)).epsilon(1e-9).scale(0));
+        CHECK(*rows[i].answer.low < *rows[i].answer.value);
+        CHECK(*rows[i].answer.high > *rows[i].answer.value);
+      }
+    }
+  }
+  CHECK(messages == 6);
 }
 
 TEST_CASE("every row is answered, or says why not") {

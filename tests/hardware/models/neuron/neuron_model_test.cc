@@ -199,6 +199,15 @@ TEST_CASE("compiler levels and the host's memory") {
   CHECK(compile(64, 90) == Compilation::kSwaps);
   CHECK(compile(128, 90) == Compilation::kFails);
 
+  // A core compiles as its chip does; nobody tried others.
+  const DeviceCatalog& shipped = DeviceCatalog::Shipped();
+  CHECK(shipped.Find("trainium1_core").compiler->graph_memory->per_token ==
+        compiler.per_token);
+  for (const char* other : {"trainium2", "trainium3", "inferentia2"}) {
+    CAPTURE(other);
+    CHECK_FALSE(shipped.Find(other).compiler->graph_memory.has_value());
+  }
+
   // BERT-large has 24 x 1024 for 12 x 768.
   const model::Bytes<> of_base = CompilerMemory(compiler, base, 6144);
   CHECK(model::ToBytes(of_base) == doctest::Approx(27.7e9).epsilon(2e-3));
