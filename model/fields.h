@@ -390,6 +390,10 @@ void VisitFields(Archive& archive, O& o) {
                 .about = "Narrow weights: passes to fp32 of their own, in the "
                          "update, or no masters"},
           o.masters);
+  archive(Field{.name = "wide_gradients",
+                .about = "Narrow weights: gradients are summed, and sent, in "
+                         "fp32"},
+          o.wide_gradients);
   archive(Field{.name = "state_bits",
                 .about = "Of a number of its state: 8, 16; 0: as wide as the "
                          "update",
@@ -492,6 +496,10 @@ void VisitFields(Archive& archive, P& p) {
   archive(Field{.name = "reshard_after_forward",
                 .about = "Parameters are gathered again for the backward pass"},
           p.reshard_after_forward);
+  archive(Field{.name = "embedding_units",
+                .about = "Embeddings and output layer are units of their own "
+                         "under fsdp"},
+          p.embedding_units);
   archive(Field{.name = "offload",
                 .about = "What waits in the host's memory: optimizer state "
                          "with its update, parameters too"},

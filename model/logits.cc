@@ -54,9 +54,13 @@ int64_t LogitBytes(const Workload& w) {
   const int64_t kept = w.work == Work::kForward ? 1 : 2;
   // Eager causal models widen narrow logits and let these go: what stands at
   // once is widened logits, a copy of them without the last position or their
-  // gradient, and, unless one kernel has them all, log-probabilities
-  // (modeling_llama.py of Transformers 4.40).
-  const bool widened = LossOf(w).shifts && kept == 2 &&
+  // gradient, and, unless one kernel has them all or they are made in place,
+  // log-probabilities (modeling_llama.py of Transformers 4.40). A plain loss
+  // behind compiled blocks has log-probabilities, their gradient and the logits'.
+  const bool in_place = w.stack.loss == LossKernels::kInPlace;
+  const bool plain =
+      LossOf(w).shifts || in_place || w.stack.loss == LossKernels::kPlain;
+  const bool widened = plain && kept == 2 &&
                        BytesPerElement(w.precision) < kSingle &&
                        w.architecture.head == Head::kCausalLanguageModel;
   if (widened && w.stack.loss == LossKernels::kFusedCast) {
@@ -64,7 +68,7 @@ int64_t LogitBytes(const Workload& w) {
     return rows * logits.classes *
            (BytesPerElement(w.precision) + BytesOfLossLogit(w));
   }
-  const int64_t tensors = LossOf(w).fuses ? 2 : 3;
+  const int64_t tensors = LossOf(w).fuses || in_place ? 2 : 3;
   if (widened && w.architecture.narrow_logits) {
     // One more, since logits stay; where the loss is wider, what they were
     // widened from, too. Seen in fms-acceleration's runs.

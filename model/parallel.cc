@@ -30,6 +30,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
     if (over.offload == Offload::kNone) {
       over.shard = Shard::kNone;
       over.reshard_after_forward = true;
+      over.embedding_units = false;
     }
   }
   over.data = devices;
@@ -132,6 +133,12 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
         "reshard_after_forward",
         fmt::format("expected true, or shard: zero3 or fsdp; shard: {} gathers "
                     "no parameters",
+                    ToText(p.shard))};
+  }
+  if (p.embedding_units && p.shard != Shard::kFsdp) {
+    return ParallelFault{
+        "embedding_units",
+        fmt::format("expected false, or shard: fsdp; got true with shard: {}",
                     ToText(p.shard))};
   }
   return std::nullopt;

@@ -103,6 +103,19 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   return units;
 }
 
+EmbeddingUnits EmbeddingUnitsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  EmbeddingUnits units;
+  if (!w.parallel.embedding_units || !a.untied_output) return units;
+  units.embeddings.elements = a.vocabulary * a.word_width();
+  units.output.elements = a.vocabulary * a.word_width();
+  if (w.trainable.everything()) {
+    units.embeddings.trained = units.embeddings.elements;
+  }
+  if (w.trainable.lora_rank == 0) units.output.trained = units.output.elements;
+  return units;
+}
+
 int64_t AdapterUnits(const Workload& w) {
   const LoraMatrices& lora = w.trainable.lora;
   const Architecture& a = w.architecture;
@@ -146,8 +159,9 @@ int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {
 }
 
 int64_t GradientWidth(const Workload& w) {
-  return NarrowWeights(w) && !MastersAreShard(w) ? BytesPerElement(w.precision)
-                                                 : kSingle;
+  const bool narrow =
+      NarrowWeights(w) && !MastersAreShard(w) && !SumsGradientsWide(w);
+  return narrow ? BytesPerElement(w.precision) : kSingle;
 }
 
 int64_t SumWidth(const Workload& w) {

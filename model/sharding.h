@@ -43,6 +43,14 @@ struct ShardUnits {
 };
 ShardUnits ShardUnitsOf(const Workload& workload);
 
+// Of the root, what is gathered by itself (Parallel::embedding_units): nothing,
+// or the word table and an output layer apart from it.
+struct EmbeddingUnits {
+  ShardUnit embeddings;
+  ShardUnit output;
+};
+EmbeddingUnits EmbeddingUnitsOf(const Workload& workload);
+
 // Units within all blocks that adapters are by themselves, each gathered and
 // summed where it is used (Trainable::adapters_as_units).
 int64_t AdapterUnits(const Workload& workload);

@@ -66,6 +66,10 @@ bool NarrowWeights(const Workload& workload) {
           rules.keeps_masters || rules.narrow_always);
 }
 
+bool SumsGradientsWide(const Workload& workload) {
+  return workload.optimizer.wide_gradients && NarrowWeights(workload);
+}
+
 bool UpdatesNarrow(const Workload& workload) {
   return BytesPerElement(workload.precision) < 4 &&
          workload.stack.narrow_weights && !RulesOf(workload).keeps_masters &&

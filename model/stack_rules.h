@@ -221,6 +221,7 @@ constexpr LossRules LossOf(const Workload& workload) {
   const StackRules& rules = RulesOf(workload);
   switch (workload.stack.loss) {
     case LossKernels::kPlain:
+    case LossKernels::kInPlace:  // as many passes, over fewer tensors
       return {false, rules.eager_outside, false, false};
     case LossKernels::kFused:
       return {false, false, true, false};
@@ -280,6 +281,10 @@ bool NarrowWeights(const Workload& workload);
 
 // Whether the optimizer keeps fp32 masters of narrow weights.
 bool KeepsMasters(const Workload& workload);
+
+// Whether gradients of narrow weights are summed in fp32 beside them
+// (Optimizer::wide_gradients).
+bool SumsGradientsWide(const Workload& workload);
 
 // Whether narrow weights are updated as they are, without masters
 // (Masters::kNone).

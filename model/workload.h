@@ -263,7 +263,10 @@ inline constexpr bool ScoresOnChip(Attention attention) {
 enum class LossKernels {
   kOfStack,  // as the stack has them
   kPlain,    // log-softmax and what the target has of it, of no compiled graph
-  kFused,    // one kernel; its gradient replaces the logits
+  // The same, its copy of the logits made over in place to their softmax and that
+  // to the gradient (Megatron's vocab_parallel_cross_entropy, nanotron's).
+  kInPlace,
+  kFused,  // one kernel; its gradient replaces the logits
   // The same behind a head that widens them and copies all but the last
   // position: a fused cross entropy under Transformers' own models.
   kFusedWidened,
@@ -277,6 +280,7 @@ inline constexpr auto kWords<LossKernels> =
     Words<LossKernels>("loss",
                        {{LossKernels::kOfStack, "of_stack"},
                         {LossKernels::kPlain, "plain"},
+                        {LossKernels::kInPlace, "in_place"},
                         {LossKernels::kFused, "fused"},
                         {LossKernels::kFusedWidened, "fused_widened"},
                         {LossKernels::kFusedCast, "fused_cast"},
@@ -360,6 +364,9 @@ struct Optimizer {
   // and those without weight decay, are an update of their own.
   bool by_layer = false;
   Masters masters = Masters::kApart;  // where there are any
+  // Narrow weights' gradients are added to sums in fp32, which stand from the
+  // beginning and are what ranks send (nanotron's accumulate_grad_in_fp32).
+  bool wide_gradients = false;
   // Bits of a number of its state: 8 with constants a group (Dettmers et al.
   // 2022), 16 in bf16 (DeepSeek-V3's moments); 0 = as wide as the update.
   int64_t state_bits = 0;
@@ -536,6 +543,9 @@ struct Parallel {
   Offload offload = Offload::kNone;
   // What blocks keep for the backward pass is in the host's memory meanwhile.
   bool offload_activations = false;
+  // Under kFsdp embeddings and output layer are a unit each, gathered where they
+  // are used (torchtune's custom_sharded_layers), not of the root.
+  bool embedding_units = false;
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
 

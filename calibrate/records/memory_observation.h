@@ -14,6 +14,7 @@ enum class MemoryFigure {
   kAllocated,    // the most that tensors took
   kReserved,     // the most that the framework's allocator held for them
   kUsed,         // with what the driver and the framework take besides
+  kUnstated,     // one of these, of which the source does not say which
   kOutOfMemory,  // the run died for want of it
 };
 
@@ -26,6 +27,7 @@ struct MemoryObservation {
   MemoryFigure figure = MemoryFigure::kAllocated;
   model::Bytes<> measured;  // of the fullest device; 0 where it ran out
   std::string framework;    // as the source says, may be empty
+  std::string source;       // who measured it
 };
 
 }  // namespace trainfare::calibrate

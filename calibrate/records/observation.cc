@@ -154,6 +154,7 @@ std::string RestOf(const model::Workload& w) {
   if (w.stack.experts != usual.stack.experts) {
     text += fmt::format(" {} experts", model::ToText(w.stack.experts));
   }
+  if (w.optimizer.wide_gradients) text += " wide gradients";
   if (w.trainable.wide_adapters) text += " wide adapters";
   if (w.trainable.adapters_as_units) text += " adapters as units";
   if (!w.trainable.double_quantised) text += " quantised once";
@@ -179,6 +180,7 @@ std::string RestOf(const model::Workload& w) {
     text += fmt::format(" in {} copies", p.replicate);
   }
   if (!p.reshard_after_forward) text += " kept gathered";
+  if (p.embedding_units) text += " embeddings as units";
   if (p.offload != usual.parallel.offload) {
     text += fmt::format(" offloading {}", model::ToText(p.offload));
   }

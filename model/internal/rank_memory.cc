@@ -105,7 +105,11 @@ Gathered GatheredOf(const Workload& w) {
     return held;
   }
   const ShardUnits units = ShardUnitsOf(w);
-  const int64_t root = GatheredBytes(w, units.root);
+  const EmbeddingUnits tables = EmbeddingUnitsOf(w);
+  const int64_t embeddings = GatheredBytes(w, tables.embeddings);
+  const int64_t output = GatheredBytes(w, tables.output);
+  // The rest of the root stays from its first use on.
+  const int64_t root = GatheredBytes(w, units.root) - embeddings - output;
   int64_t blocks = 0;
   int64_t block = 0;
   int64_t trained = 0;
@@ -119,15 +123,18 @@ Gathered GatheredOf(const Workload& w) {
   const bool again = w.parallel.reshard_after_forward;
   const bool ahead = w.parallel.shard == Shard::kZero3;
   held.at_block = root + (again ? std::min(blocks, 2 * block) : blocks);
-  held.at_loss = ahead || !again ? held.at_block : root;
-  held.at_lowest = ahead ? held.at_block : root + block;
+  if (!again) held.at_block += embeddings + output;
+  held.at_loss = ahead || !again ? held.at_block : root + output;
+  held.at_lowest = ahead ? held.at_block : root + block + embeddings;
   // One rank alone has what comes from its host where it is used.
   if (ahead && ShardsOf(w.parallel) > 1) held.buffers += block;
-  held.at_end = root;
+  held.at_end = root + embeddings;
   const int64_t width = ParameterWidth(w);
   held.gradients = trained * width;
-  held.root_gradients = units.root.trained * width;
-  held.buffers_at_end = SummedBytes(w, units.root);
+  ShardUnit last = units.root;
+  last.trained -= tables.output.trained;
+  held.root_gradients = last.trained * width;
+  held.buffers_at_end = SummedBytes(w, last);
   return held;
 }
 
@@ -180,7 +187,7 @@ int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
 int64_t RankMemory::GradientBytesOf() const {
   if (SendsGradientsToHost(w_.parallel)) return 0;
   return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
-         (shares_ ? GradientWidth(w_) : ParameterWidth(w_));
+         GradientWidth(w_);
 }
 
 // Those of all but the lowest block that has a backward pass, of which each has
@@ -190,6 +197,7 @@ int64_t RankMemory::GradientsAboveLowest() const {
   const int64_t blocks =
       LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
   if (trained_ == 0 || blocks == 0) return 0;
+  if (SumsGradientsWide(w_)) return gradient_bytes_;
   int64_t above = (trained_ - EmbeddingCopies(w_)) / blocks * (blocks - 1) +
                   OutputCopies(w_);
   if (w_.trainable.everything()) {
@@ -207,7 +215,15 @@ int64_t RankMemory::GradientBytesOfSome(int64_t parameters) const {
                               static_cast<double>(trained_));
 }
 
+bool RankMemory::AddsToSums() const {
+  return SumsGradientsWide(w_) && !(shares_ && ShardsGradients(w_.parallel));
+}
+
 int64_t RankMemory::BucketBytes() const {
+  if (AddsToSums()) {
+    const bool sends = shares_ || surroundings_.communication_buckets;
+    return sends ? trained_ * ParameterWidth(w_) : 0;
+  }
   if (shares_) return gathered_.buffers;
   return surroundings_.communication_buckets ? gradient_bytes_ : 0;
 }
@@ -222,7 +238,8 @@ int64_t RankMemory::WidenedBytes() const {
   const bool widens =
       MastersInUpdate(w_) &&
       w_.optimizer.implementation != OptimizerImplementation::kMultiTensor;
-  return MastersAreShard(w_) || widens ? 0 : master_bytes_;
+  const bool wide = MastersAreShard(w_) || SumsGradientsWide(w_);
+  return wide || widens ? 0 : master_bytes_;
 }
 
 Moment RankMemory::ForwardPass() const {
@@ -240,8 +257,8 @@ Moment RankMemory::ForwardPass() const {
 // a later one adds to gradients that are already there, and so do buckets that
 // stand from the beginning.
 int64_t RankMemory::StandingGradients() const {
-  const bool standing =
-      w_.accumulation > 1 || (surroundings_.communication_buckets && !shares_);
+  const bool standing = w_.accumulation > 1 || SumsGradientsWide(w_) ||
+                        (surroundings_.communication_buckets && !shares_);
   return standing ? gradient_bytes_ : 0;
 }
 
@@ -344,7 +361,7 @@ Moment RankMemory::OptimizerStep() const {
 
 Bytes<> RankMemory::OfOtherStreams(const MemoryEstimate& moment) const {
   if (w_.parallel.shard != Shard::kFsdp || !divided_) return {};
-  return Size(gathered_.at_block) - moment.Of("gathered parameters") +
+  return Size(gathered_.most()) - moment.Of("gathered parameters") +
          Size(gradient_bytes_) - moment.Of("gradients");
 }
 

@@ -2,6 +2,7 @@
 
 // What one rank holds, moment by moment of a step (docs/models/memory.md).
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -21,6 +22,9 @@ struct Gathered {
   int64_t at_lowest = 0;
   int64_t at_end = 0;
   int64_t gradients = 0;  // of one unit, before they are summed
+  int64_t most() const {
+    return std::max({at_loss, at_block, at_lowest, at_end});
+  }
   int64_t root_gradients = 0;
   int64_t buffers = 0;  // of the sums
   int64_t buffers_at_end = 0;
@@ -89,8 +93,11 @@ class RankMemory {
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;
   int64_t LastBucketBytes() const {
-    return shares_ ? gathered_.buffers_at_end : BucketBytes();
+    return shares_ && !AddsToSums() ? gathered_.buffers_at_end : BucketBytes();
   }
+  // Whether a pass has narrow gradients of all beside the sums they are added
+  // to, in the buckets in which ranks that hold all parameters send them.
+  bool AddsToSums() const;
   int64_t UnscaledBytes() const;
   int64_t WidenedBytes() const;
 

@@ -2,6 +2,8 @@
 
 // How sure the memory of a job is.
 
+#include "calibrate/records/memory_observation.h"
+#include "model/memory_estimate.h"
 #include "model/units.h"
 
 namespace trainfare::scenarios {
@@ -10,9 +12,18 @@ struct MemoryRange {
   model::Bytes<> low;
   model::Bytes<> high;
 };
-// The 80 % interval of what was predicted, by what peaks that were measured
+// The 80 % interval of what a device needs, by what peaks that were measured
 // came to (docs/models/memory.md); on every device that of the measured ones,
 // which were GPUs.
-MemoryRange MemoryRangeOf(model::Bytes<> predicted);
+MemoryRange MemoryRangeOf(model::Bytes<> needed);
+
+// What of an estimate one figure of a measured peak counts, and its 80 %
+// interval: narrower of what tensors take than of what an allocator keeps.
+struct CountedMemory {
+  model::Bytes<> predicted;
+  MemoryRange range;
+};
+CountedMemory CountedBy(calibrate::MemoryFigure figure,
+                        const model::MemoryEstimate& estimate);
 
 }  // namespace trainfare::scenarios

@@ -40,22 +40,12 @@ std::string_view ToText(MemoryFigure figure) {
       return "reserved";
     case MemoryFigure::kUsed:
       return "used";
+    case MemoryFigure::kUnstated:
+      return "unstated";
     case MemoryFigure::kOutOfMemory:
       return "out of memory";
   }
   ENSURE(false, "a figure without a name");
-}
-
-// What of a plan a figure counts. The context is of the driver and the
-// framework, which an allocator does not see.
-model::Bytes<> Counted(const hardware::MemoryPlan& plan, MemoryFigure figure) {
-  model::Bytes<> counted = figure == MemoryFigure::kUsed
-                               ? plan.needed.total()
-                               : plan.needed.without_context();
-  if (figure != MemoryFigure::kAllocated) {
-    counted += plan.needed.of_other_streams + plan.needed.in_gaps;
-  }
-  return counted;
 }
 
 void Judge(bool fits, const MemoryObservation& o, Verdicts& verdicts) {
@@ -81,14 +71,15 @@ Json RowJson(const MemoryObservation& o,
   json["sequence_length"] = o.workload.sequence_length;
   json["framework"] = o.framework;
   json["source"] = o.group;
+  json["measured_by"] = o.source;
   json["figure"] = ToText(o.figure);
   json["measured_bytes"] = o.figure == MemoryFigure::kOutOfMemory
                                ? Json(nullptr)
                                : Json(o.measured.base());
-  const model::Bytes<> predicted = Counted(plan, o.figure);
-  json["predicted_bytes"] = predicted.base();
-  json["predicted_low_bytes"] = MemoryRangeOf(predicted).low.base();
-  json["predicted_high_bytes"] = MemoryRangeOf(predicted).high.base();
+  const CountedMemory counted = CountedBy(o.figure, plan.needed);
+  json["predicted_bytes"] = counted.predicted.base();
+  json["predicted_low_bytes"] = counted.range.low.base();
+  json["predicted_high_bytes"] = counted.range.high.base();
   json["fits"] = plan.fits();
   json["moment"] = model::ToText(plan.needed.moment);
   Json terms;
@@ -123,10 +114,10 @@ MemoryTally TallyOf(const std::vector<MemoryObservation>& memory,
     Judge(plan.fits(), o, tally.verdicts);
     tally.rows.push_back(RowJson(o, *device, plan));
     if (o.figure == MemoryFigure::kOutOfMemory) continue;
-    const model::Bytes<> predicted = Counted(plan, o.figure);
-    const MemoryRange range = MemoryRangeOf(predicted);
-    const RowError error{100.0 * (predicted / o.measured - 1.0),
-                         range.low <= o.measured && o.measured <= range.high};
+    const CountedMemory counted = CountedBy(o.figure, plan.needed);
+    const RowError error{
+        100.0 * (counted.predicted / o.measured - 1.0),
+        counted.range.low <= o.measured && o.measured <= counted.range.high};
     tally.errors.push_back(error);
     tally
         .groups[fmt::format(

@@ -537,6 +537,19 @@ TEST_CASE("a loss of its own kernels") {
   w.stack.loss = LossKernels::kFusedWidened;
   CHECK(EstimateMemory(w, {}).Of("logits").base() ==
         8.0 * static_cast<double>(logits));
+  // Eager: log-probabilities, their gradient and the logits'; in place without
+  // the one in the middle. The same behind compiled blocks.
+  for (const Fusion fusion : {Fusion::kEager, Fusion::kCompiled}) {
+    w.stack.fusion = fusion;
+    w.stack.loss = LossKernels::kPlain;
+    CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+          12.0 * static_cast<double>(logits));
+    w.stack.loss = LossKernels::kInPlace;
+    CHECK(EstimateMemory(w, {}).Of("logits").base() ==
+          8.0 * static_cast<double>(logits));
+  }
+  w.stack.fusion = Fusion::kEager;
+  CHECK(bytes(LossKernels::kInPlace) == bytes(LossKernels::kPlain));
   // The same kernels without a copy: 2 stay until 4 are the gradient.
   const int64_t copied = bytes(LossKernels::kFusedWidened);
   CHECK(bytes(LossKernels::kFusedCast) == copied);

@@ -156,6 +156,61 @@ TEST_CASE("full sharding of 8 B over 8: 16 bytes a parameter over 8") {
   CHECK(Held(w, "communication buckets") == 4.0 * kRoot);
 }
 
+// 128,256 x 4096 = 525,336,576 parameters of either table, 4096 of the last
+// norm; no other unit of the root is there but where it is used.
+TEST_CASE("embeddings and output layer as units of their own, by hand") {
+  Workload w = ShardedLlama(Shard::kFsdp);
+  w.stack.fusion = Fusion::kEager;
+  w.sequence_length = 16384;
+  const MemoryEstimate whole = EstimateMemory(w, {});
+  w.parallel.embedding_units = true;
+  Validate(w);
+  CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardStart);
+  CHECK(Held(w, "gathered parameters") == 2.0 * (525'336'576 + 4096));
+  // What the unit of the output takes is more than two blocks do.
+  CHECK(EstimateMemory(w, {}).of_other_streams ==
+        Byte(2.0 * 218'112'000 + 4'015'130'624.0));
+  CHECK(whole.of_other_streams ==
+        Byte(2.0 * 2 * 218'112'000 + 4'015'130'624.0));
+  Workload block = w;
+  block.stack.fusion = Fusion::kLiger;
+  block.sequence_length = 65536;
+  CHECK(Held(block, "gathered parameters") == 2.0 * (4096 + 2 * 218'112'000));
+  w.sequence_length = 128;
+  CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardEnd);
+  CHECK(Held(w, "gathered parameters") == 2.0 * (525'336'576 + 4096));
+  CHECK(Held(w, "communication buckets") == 4.0 * (525'336'576 + 4096));
+  // Of one matrix for both nothing is apart.
+  w.architecture.untied_output = false;
+  CHECK(EmbeddingUnitsOf(w).output.elements == 0);
+  w.parallel.shard = Shard::kZero3;
+  CHECK(RefusalOf(w).starts_with(
+      "parallel.embedding_units: expected false, or shard: fsdp"));
+}
+
+// 8,030,261,248 parameters: sums of 4 bytes that stand, 2 in the buckets of a
+// pass, whether or not ranks divide the optimizer's state.
+TEST_CASE("gradients summed in fp32 beside narrow weights, by hand") {
+  for (const Shard shard : {Shard::kNone, Shard::kZero1}) {
+    Workload w = ShardedLlama(shard);
+    w.optimizer.wide_gradients = true;
+    Validate(w);
+    CHECK(GradientWidth(w) == 4);
+    CHECK(SumWidth(w) == 4);
+    MemorySurroundings several;
+    several.communication_buckets = true;
+    const MemoryEstimate held = EstimateMemory(w, several);
+    CHECK(held.Of("gradients") == Byte(4.0 * kAll));
+    CHECK(held.Of("communication buckets") == Byte(2.0 * kAll));
+    // They need no widening before the update.
+    CHECK(held.Of("unscaled gradients") == Byte(0.0));
+    w.stack.narrow_weights = false;
+    const Bytes<> wide = EstimateMemory(w, several).total();
+    w.optimizer.wide_gradients = false;
+    CHECK(EstimateMemory(w, several).total() == wide);
+  }
+}
+
 // fp32 shards, narrow where they are gathered, and so is all that flows: the
 // same step whether narrow weights are asked for or autocast.
 TEST_CASE("FSDP in mixed precision computes on narrow weights") {

@@ -106,6 +106,11 @@ void CheckMeasurable(const model::Workload& workload) {
           "work: this trainer has no passes of inference alone");
   require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
           "optimizer.masters: this trainer has in_update, got apart");
+  require(
+      !workload.optimizer.wide_gradients,
+      "optimizer.wide_gradients: this trainer has gradients as weights are");
+  require(!workload.parallel.embedding_units,
+          "parallel.embedding_units: this trainer has them in the root");
   require(workload.documents == 1,
           "documents: this trainer packs none into a sequence");
   require(workload.load_factor == 1,

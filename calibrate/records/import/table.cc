@@ -146,6 +146,11 @@ UsedRow Read(const TableRow& row, bool timed) {
   const MetricRule& metric = MetricOf(row);
   if (IsOfFlops(metric.metric)) RefuseUncounted(row, metric.metric, timed);
   used.metric = metric.metric;
+  if (metric.metric == Metric::kPeakAllocated &&
+      ContainsAny(row["source"] + "; " + row["notes"],
+                  RulesOfTables().unstated_peaks)) {
+    used.metric = Metric::kPeakUnstated;
+  }
   if (TaskOf(row["task"]) == Task::kTokenBatches) {
     throw Unused{"batch counted in tokens"};
   }

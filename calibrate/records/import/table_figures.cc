@@ -71,6 +71,8 @@ MemoryFigure FigureOf(Metric metric, const std::string& framework) {
       return MemoryFigure::kReserved;
     case Metric::kPeakUsed:
       return MemoryFigure::kUsed;
+    case Metric::kPeakUnstated:
+      return MemoryFigure::kUnstated;
     case Metric::kOutOfMemory:
       return MemoryFigure::kOutOfMemory;
     default:
@@ -142,6 +144,7 @@ model::Seconds<> TimeOf(const TableRow& row,
     case Metric::kPeakAllocated:
     case Metric::kPeakReserved:
     case Metric::kPeakUsed:
+    case Metric::kPeakUnstated:
     case Metric::kOutOfMemory:
     case Metric::kFailed:
       ENSURE(false, "no metric of a time");
@@ -175,6 +178,7 @@ MemoryObservation MemoryOf(UsedRow used) {
     memory.measured = model::Byte(used.value);
   }
   memory.framework = std::move(o.framework);
+  memory.source = std::move(o.source);
   return memory;
 }
 

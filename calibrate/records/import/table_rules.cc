@@ -129,6 +129,7 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
     return WeightRule{map.Text("words"),
                       WordOf<model::Masters>(map, "masters")};
   });
+  rules.wide_gradients = root.Texts("wide_gradients");
   rules.multi_tensor_update = root.Texts("multi_tensor_update");
   rules.flash_attention = root.Texts("flash_attention");
   rules.flash_attention_models = root.Texts("flash_attention_models");
@@ -148,11 +149,13 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
   rules.padded_vocabularies = root.Texts("padded_vocabularies");
   rules.wide_adapters = root.Texts("wide_adapters");
   rules.adapters_as_units = root.Texts("adapters_as_units");
+  rules.embedding_units = root.Texts("embedding_units");
   rules.narrow_sums = root.Texts("narrow_sums");
   rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");
   rules.base_by_operations = root.Texts("base_by_operations");
   rules.eight_bit_states = root.Texts("eight_bit_states");
   rules.reserved_peaks = root.Texts("reserved_peaks");
+  rules.unstated_peaks = root.Texts("unstated_peaks");
   rules.measured_all_reduce =
       NamedOf(root,
               "measured_all_reduce",

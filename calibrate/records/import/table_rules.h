@@ -34,13 +34,15 @@ enum class Metric {
   kPeakAllocated,   // memory, of the fullest device, of tensors
   kPeakReserved,    // with what the allocator keeps
   kPeakUsed,        // with what the driver and the framework take
+  kPeakUnstated,    // one of these, which is not said
   kOutOfMemory,     // the run died for want of memory
   kFailed,          // the run died, the cause not stated
 };
 
 inline constexpr bool IsMemory(Metric metric) {
   return metric == Metric::kPeakAllocated || metric == Metric::kPeakReserved ||
-         metric == Metric::kPeakUsed || metric == Metric::kOutOfMemory;
+         metric == Metric::kPeakUsed || metric == Metric::kPeakUnstated ||
+         metric == Metric::kOutOfMemory;
 }
 
 inline constexpr bool IsTime(Metric metric) {
@@ -257,6 +259,7 @@ struct TableRules {
   ByWord<model::Fusion> published_stacks;
   std::vector<std::string> eager_frameworks;
   std::vector<WeightRule> narrow_weights;
+  std::vector<std::string> wide_gradients;
   std::vector<std::string> multi_tensor_update;
   std::vector<std::string> flash_attention;
   std::vector<std::string> flash_attention_models;
@@ -268,12 +271,14 @@ struct TableRules {
   std::vector<std::string> padded_vocabularies;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;
+  std::vector<std::string> embedding_units;
   std::vector<std::string> narrow_sums;
   std::vector<std::string> embeddings_beside_adapters;
   std::vector<std::string> base_by_operations;
   std::vector<std::string> eight_bit_states;
   ByWord<Task> tasks;
   std::vector<std::string> reserved_peaks;
+  std::vector<std::string> unstated_peaks;
   ByWord<double> measured_all_reduce;              // by column, in B/s
   ByWord<model::BytesPerSecond<>> slice_networks;  // of a device, by its name
   std::vector<ShardRule> sharding;
@@ -357,6 +362,7 @@ inline constexpr auto kWords<calibrate::Metric> = Words<calibrate::Metric>(
      {calibrate::Metric::kPeakAllocated, "peak allocated"},
      {calibrate::Metric::kPeakReserved, "peak reserved"},
      {calibrate::Metric::kPeakUsed, "peak used"},
+     {calibrate::Metric::kPeakUnstated, "peak of a figure not stated"},
      {calibrate::Metric::kOutOfMemory, "out of memory"},
      {calibrate::Metric::kFailed, "failed"}});
 

@@ -162,6 +162,8 @@ void SetWeights(const TableRow& row, Workload& workload) {
     if (!Contains(in_notes ? notes : words, rule.words)) continue;
     workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
+    workload.optimizer.wide_gradients =
+        ContainsAny(words, RulesOfTables().wide_gradients);
     return;
   }
 }
@@ -420,6 +422,9 @@ Workload WorkloadOf(const TableRow& row,
     throw InputError(row.file, row.row.line, 0, error.what());
   }
   workload.parallel = ParallelOf(row, devices);
+  workload.parallel.embedding_units =
+      workload.parallel.shard == model::Shard::kFsdp &&
+      ContainsAny(row.StackWords(), RulesOfTables().embedding_units);
   if (workload.parallel.shard != model::Shard::kNone &&
       ContainsAny(row.StackWords(), RulesOfTables().narrow_sums)) {
     workload.compression.kind = model::CompressionKind::kHalf;

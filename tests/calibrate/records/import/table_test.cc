@@ -74,6 +74,10 @@ TEST_CASE("memory is read apart from times") {
   CHECK(table.memory[1].figure == MemoryFigure::kOutOfMemory);
   CHECK(table.memory[2].figure == MemoryFigure::kUsed);
   CHECK(table.memory[2].workload.architecture.name == "llama-2-7b");
+  const Table unstated = ParseDecoder(
+      front + "peak_memory_gib,20.5,nvidia-smi or allocator not stated\n");
+  REQUIRE(unstated.memory.size() == 1);
+  CHECK(unstated.memory[0].figure == MemoryFigure::kUnstated);
 }
 
 TEST_CASE("rows that say nothing of a step here are counted by the reason") {

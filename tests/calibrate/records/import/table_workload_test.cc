@@ -112,6 +112,29 @@ TEST_CASE("recipes over ranks compute again what a row does not state") {
   CHECK_FALSE(again("fsdp", "", "HF Trainer"));
 }
 
+TEST_CASE("words say how gradients and losses stand, and what FSDP wraps") {
+  const auto read = [](std::string_view sharding,
+                       std::string_view framework,
+                       std::string_view notes) {
+    const Table table = ParseDecoder(fmt::format(
+        "A100-SXM4-80GB,2,mistral-7b,4096,32,32,8,14336,32000,4096,4,1,,,1,1,"
+        "{},none,bf16,,,{},{},pretrain,tokens_per_s,3300,n\n",
+        sharding,
+        framework,
+        notes));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload;
+  };
+  const model::Workload sums =
+      read("zero1", "nanotron", "fp32 gradient accumulation");
+  CHECK(sums.optimizer.wide_gradients);
+  CHECK(sums.stack.loss == model::LossKernels::kInPlace);
+  CHECK_FALSE(read("zero1", "nanotron", "x").optimizer.wide_gradients);
+  CHECK(read("fsdp", "torchtune", "x").parallel.embedding_units);
+  CHECK_FALSE(read("fsdp", "torchtitan", "x").parallel.embedding_units);
+  CHECK_FALSE(read("none", "torchtune", "x").parallel.embedding_units);
+}
+
 TEST_CASE("a row says how many blocks are computed again") {
   const auto row = [](std::string_view recompute) {
     return fmt::format(
@@ -228,7 +251,7 @@ TEST_CASE("words of a stack say what of it is its own") {
       read("none", "Composer/llm-foundry (PyTorch FSDP),FlashAttention");
   CHECK(foundry.stack.attention == model::Attention::kFlash1);
   CHECK(foundry.stack.loss == model::LossKernels::kFused);
-  const model::Workload other = read("none", "nanotron,x");
+  const model::Workload other = read("none", "litgpt,x");
   CHECK(other.stack.attention == model::Attention::kFlash);
   CHECK(other.stack.loss == model::LossKernels::kOfStack);
   CHECK(read("none", "PyTorch,Adam + 8-bit AdamW").optimizer.state_bits == 8);
