@@ -227,11 +227,12 @@ DOCTEST_TEST_CASE("a small model learns a batch by heart") {
                       model::Precision::kFp32,
                       optimizer);
       const Overfitted result =
-          Overfit(session, RandomBatch(a, 2, 12), adapters ? 80 : 60);
+          Overfit(session, RandomBatch(a, 2, 12), adapters ? 320 : 60);
       DOCTEST_CHECK(result.first_loss ==
                     doctest::Approx(std::log(61.0)).epsilon(0.1));
       // Adapters of frozen random matrices, without those of the logits, learn
-      // less.
+      // less, and those of experts as the first weights route; which weights a
+      // seed draws is the processor's.
       DOCTEST_CHECK(result.last_loss <
                     (adapters ? 0.9 : 0.2) * result.first_loss);
     }
