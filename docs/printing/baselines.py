@@ -11,9 +11,10 @@ Peers say of their own errors what they publish; rows of the same tables stand b
 import csv
 import statistics
 
+from .intervals import LEFT_OUT, from_other_sources
 from .llm_tables import FOLDER
 from .measured_tables import TABLES, validated, what_was_chosen
-from .pages import Page, table
+from .pages import Page, filled, table
 
 PROTOCOL = "leave-device-out"
 ABOUT = """
@@ -29,6 +30,7 @@ What a network adds is in the prediction alone. Tables of `llm/` are of [today's
 NEUSIGHT = [("NVIDIA", "pretrain", "7.3", "26"),
             ("NVIDIA", "inference", "9.7", "54"),
             ("AMD", "pretrain", "15.7", "15")]
+NEUSIGHT_TABLE = "neusight_labels"
 ABOUT_NEUSIGHT = """
 ## Beside what NeuSight publishes of itself
 
@@ -82,13 +84,12 @@ def parts(rows, *keys):
 
 def by_neusight(given, steps):
     """Lines of NeuSight's kinds of rows, ours of one device beside its own."""
-    name = "neusight_labels"
-    with open(given.tables / f"{name}.csv", newline="",
+    with open(given.tables / f"{NEUSIGHT_TABLE}.csv", newline="",
               encoding="utf-8") as file:
         told = list(csv.DictReader(file))
     kinds = {}
     for row in steps:
-        if row["table"] != name or row["devices"] > 1:
+        if row["table"] != NEUSIGHT_TABLE or row["devices"] > 1:
             continue
         line_number = int(row["label"].rsplit(":", 1)[1])
         source = told[line_number - 2]
@@ -98,6 +99,22 @@ def by_neusight(given, steps):
              str(len(ours))]
             for maker, task, theirs, rows in NEUSIGHT
             for ours in [kinds.get((maker, task), [])]]
+
+
+def without_neusight(given, steps):
+    """What is said of its rows by fits to the others' rows alone."""
+    ours = {row["label"]: row for row in steps
+            if row["table"] == NEUSIGHT_TABLE}
+    others = {row["label"]: row for row in from_other_sources(given)
+              if row["label"] in ours}
+    rows = list({**ours, **others}.values())
+    return filled(
+        f"Without NeuSight's rows all {len(rows)} are "
+        f"{mean_error(rows, 'predicted_s')} % off in the mean: "
+        f"{mean_error(list(others.values()), 'predicted_s')} the "
+        f"{len(others)} of devices that others measured, by a fit to their "
+        f"rows (`--protocol leave-source-out` of {', '.join(LEFT_OUT)}), the "
+        "rest as above.")
 
 
 def answers_of(given):
@@ -134,6 +151,7 @@ def beside(given):
             *ABOUT_NEUSIGHT.splitlines(), "",
             *table(["devices", "work", "NeuSight", "rows", "prediction",
                     "rows"], "llrrrr", by_neusight(given, steps)),
+            "", without_neusight(given, steps),
             *section("By precision", ["table", "precision"],
                      ["table", "precision"]),
             *section("By device", ["device"], ["device"]),

@@ -92,13 +92,17 @@ def likelihood(pairs, tau):
     return total
 
 
+def from_other_sources(given):
+    """Rows of devices that several sources measured, each by the others."""
+    return given.program.json(
+        "validate", *(str(given.tables / f"{name}.csv") for name in LEFT_OUT),
+        "--protocol", "leave-source-out")["rows"]
+
+
 def left_out_sources(given):
     """Rows of one device by device and by the source that was left out."""
-    answer = given.program.json(
-        "validate", *(str(given.tables / f"{name}.csv") for name in LEFT_OUT),
-        "--protocol", "leave-source-out")
     pairs = collections.defaultdict(list)
-    for row in answer["rows"]:
+    for row in from_other_sources(given):
         if row["devices"] == 1:
             pairs[row["device"], row["measured_by"]].append(row)
     return pairs

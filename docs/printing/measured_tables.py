@@ -54,28 +54,70 @@ def count_of(answer):
     return [str(answer["overall"]["n"]), str(len(answer["skipped"]))]
 
 
-def by_grade(answers, protocols):
+def cells_of(answers):
+    """Rows by table, grade and protocol."""
+    cells = {}
+    for (name, protocol), answer in answers.items():
+        for row in answer["rows"]:
+            cells.setdefault((name, row["grade"], protocol), []).append(row)
+    return cells
+
+
+def by_grade(cells, protocols):
     """Rows of each grade inside their intervals, a line a table and grade."""
-    lines = []
-    for name in TABLES:
-        of_grade = {}
-        for protocol in protocols:
-            answer = answers.get((name, protocol))
-            for row in answer["rows"] if answer else []:
-                key = row["grade"], protocol
-                of_grade.setdefault(key, []).append(row)
-        for grade in sorted({grade for grade, _ in of_grade}):
-            lines.append([name, grade, *(inside(of_grade.get((grade, p)))
-                                         for p in protocols)])
-    return lines
+    return [[name, grade, *(inside(cells.get((name, grade, p)))
+                            for p in protocols)]
+            for name in TABLES
+            for grade in sorted({of[1] for of in cells
+                                 if of[0] == name and of[2] in protocols})]
+
+
+def shares(rows):
+    """Percent of the rows inside their 80 and their 95 % interval."""
+    return [100 * sum(row[key] for row in rows) / len(rows)
+            for key in ("covered", "covered_95")]
 
 
 def inside(rows):
     if not rows:
         return "-"
-    share = [100 * sum(row[key] for row in rows) / len(rows)
-             for key in ("covered", "covered_95")]
-    return f"{len(rows)}: {share[0]:.0f}, {share[1]:.0f}"
+    of_80, of_95 = shares(rows)
+    return f"{len(rows)}: {of_80:.0f}, {of_95:.0f}"
+
+
+def in_bands(rows):
+    """Whether rounded shares are in the bands that intervals aim at."""
+    of_80, of_95 = (round(share) for share in shares(rows))
+    return 76 <= of_80 <= 86 and 93 <= of_95 <= 98
+
+
+def large_cells(cells):
+    """Cells of a hundred rows and more, each with its commonest device apart."""
+    large = {key: rows for key, rows in cells.items() if len(rows) >= 100}
+    lines = {}
+    for (name, grade, protocol), rows in sorted(large.items()):
+        devices = [row["device"] for row in rows]
+        most = max(sorted(set(devices)), key=devices.count)
+        apart = [[row for row in rows if (row["device"] == most) == is_most]
+                 for is_most in (True, False)]
+        lines.setdefault(protocol, []).append(
+            [name, grade, inside(rows), most, *map(inside, apart)])
+    by_protocol = "; ".join(
+        f"{protocol} " + inside([row for key, rows in cells.items()
+                                 if key[2] == protocol for row in rows])
+        for protocol in PROTOCOLS)
+    return [
+        filled(f"Of {len(cells)} cells "
+               f"{sum(map(in_bands, cells.values()))} are inside both bands, "
+               "76 to 86 and 93 to 98 %, of the "
+               f"{len(large)} of a hundred rows and more "
+               f"{sum(map(in_bands, large.values()))}. All rows of a protocol: "
+               f"{by_protocol}. The large cells, the device with most rows "
+               "apart:"),
+        *(line for protocol in PROTOCOLS if protocol in lines
+          for line in ["", f"`{protocol}`:", "", *table(
+              ["table", "grade", "rows", "most", "of it", "of others"],
+              "llllll", lines[protocol])])]
 
 
 def by_protocol(given):
@@ -103,6 +145,7 @@ def by_protocol(given):
         *table(["table", PROTOCOLS[4]], "ll",
                [[name, cell(answers.get((name, PROTOCOLS[4])))]
                 for name in TABLES])]
+    cells = cells_of(answers)
     lines += [
         "\n## Over other numbers of hosts\n",
         *table(["table", "rows", "not predicted", "leave-hosts-out"], "lrrl",
@@ -111,10 +154,11 @@ def by_protocol(given):
         "A cell: rows, percent inside their 80 %, inside their 95 % "
         "interval.\n",
         *table(["table", "grade", *PROTOCOLS[:2]], "llll",
-               by_grade(answers, PROTOCOLS[:2])),
+               by_grade(cells, PROTOCOLS[:2])),
         "",
         *table(["table", "grade", *PROTOCOLS[2:]], "lllll",
-               by_grade(answers, PROTOCOLS[2:]))]
+               by_grade(cells, PROTOCOLS[2:])),
+        "", *large_cells(cells)]
     return lines + (["", *grouped(refused)] if refused else [])
 
 
@@ -130,14 +174,29 @@ def of_hosts(given, refused):
     return lines
 
 
+def said_by(refusal):
+    return re.sub(r"\s+", " ", str(refusal).split("trainfare: ")[-1])
+
+
 def reason_of(refusal):
     """The commonest reason why no row is used, of the refusal's list."""
-    said = re.sub(r"\s+", " ", str(refusal).split("trainfare: ")[-1])
+    said = said_by(refusal)
     listed = re.search(r"rows are not used: (.*)", said)
     counts = [(int(n), why) for n, why in
               re.findall(r"(\d+) ([^,;:0-9][^,;:]*)", listed[1] if listed
                          else "")]
     return max(counts)[1].strip() if counts else said.split(": ", 1)[-1]
+
+
+def refusals(given, path):
+    """Of a table that has no row to use: how many rows, and the whole reason."""
+    try:
+        given.program.json("validate", path)
+    except SystemExit as refusal:
+        listed = said_by(refusal).split("rows are not used: ", 1)[-1]
+        return [(int(n), why.strip()) for n, why in
+                re.findall(r"(\d+) (.*?)(?=, \d+ |$)", listed)]
+    sys.exit(f"{path}: expected no row to be used")
 
 
 def what_was_chosen(tables):

@@ -19,8 +19,19 @@ Rows that llm-analysis 0.2.2 can express (efficiency 0.5, its README's assumptio
 communication), and those of GPT's layer, for Calculon (a part of its sources, its system files; no
 vocabularies, no flash attention). trainfare's are [as shipped, mostly chosen in sight of
 them](llm.md). A µs is the processor's, of one prediction; trainfare's are `trainfare_benchmark`'s,
-where it is built ([what an answer costs](cost.md)).
+where it is built ([what an answer costs](cost.md)). What NeuSight publishes of itself stands [on
+another page](baselines.md#beside-what-neusight-publishes-of-itself): it is of all its rows, ours
+there of those that a table at hand has, so that the two are of different rows.
 """
+# Rows without splits of VIA-Research/vTrain, data/ground_truth_single.csv.
+VTRAIN = "vtrain_gpt"
+ABOUT_VTRAIN = """
+Of `{table}` the {count} rows without tensor and pipeline splits, GPT-2's layers on 2 to 8 A100s,
+[as shipped](tables.md). Which A100, and how many words, is not stated: trainfare reads it as that
+of 40 GB, the others have that of 80 GB here, whose memory is faster; llm-analysis has as many words
+as trainfare assumes, {words:,}. Calculon finds {too_large} too large.
+"""
+GPT_WORDS = 50257  # kGptVocabulary of calibrate/records/import/table_model.cc
 # MooreThreads/SimuMax, docs/b200/b200_release_v1.2_summary.md: its runs; the mean and
 # the worst of its errors in time, and in memory.
 OF_SIMUMAX = {"of": "43", "mean": "5.6", "worst": "13.5", "memory": "0.46",
@@ -188,6 +199,20 @@ def rows_of(given):
                 yield name[len(FOLDER):], row, said
 
 
+def vtrain_rows(given):
+    """The same of the rows that are not split; in the words of the other
+    tables, and with a device that the other programs have."""
+    path = given.tables / f"{VTRAIN}.csv"
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for row in given.program.json("validate", str(path))["rows"]:
+        said = lines[int(row["label"].rsplit(":", 1)[1]) - 2]
+        full = "full recomputation" in said["stack_notes"]
+        yield VTRAIN, {**row, "device": "a100_sxm4_80gb"}, {
+            **said, "vocab": said["vocab"] or GPT_WORDS, "kv_heads": "",
+            "sharding": "none", "recompute": "full" if full else "none"}
+
+
 def microseconds(seconds, rows):
     """The processor's, of one prediction: the median over rows, each the best
     of several."""
@@ -227,9 +252,10 @@ def errors_of(rows, seconds):
 def summary(tool, rows, seconds, speed):
     errors = errors_of(rows, seconds)
     sizes = list(map(abs, errors))
-    return [str(len(rows)), tool, f"{statistics.median(sizes):.1f}",
+    return [str(len(rows)), tool, f"{statistics.mean(sizes):.1f}",
+            f"{statistics.median(sizes):.1f}",
             f"{percentile(sizes, 0.9):.1f}", f"{max(sizes):.0f}",
-            f"{statistics.median(errors):+.1f}", speed]
+            f"{statistics.median(errors):+.1f}", *speed]
 
 
 def by_table(rows, predicted, tools):
@@ -260,31 +286,67 @@ def about_simumax(given):
         runs=sum(one["metric"] == "step_s" for one in lines)).strip())
 
 
-def body(given):
-    gpt_seconds, too_large = calculon(given)
-    asked = {ASSUMED: llm_analysis(given), GPT: gpt_seconds}
-    rows = list(rows_of(given))
+def predictions(rows, asked):
+    """Seconds by program and label; of others than ours where they have any."""
     predicted = {OURS: {row["label"]: row["predicted_s"]
                         for _, row, _ in rows}}
     for tool, seconds in asked.items():
         found = {row["label"]: seconds(row, said) for _, row, said in rows}
         predicted[tool] = {label: s for label, s in found.items()
                            if s is not None}
+    return predicted
+
+
+HEADER = ["rows", "program", "mean, %", "median, %", "90 % below, %",
+          "worst, %", "bias, %"]
+
+
+def of_vtrain(given, asked, too_large):
+    rows = list(vtrain_rows(given))
+    before = len(too_large)
+    predicted = predictions(rows, asked)
+    return [
+        "\n## Data parallel GPT\n",
+        filled(ABOUT_VTRAIN.format(
+            table=VTRAIN, count=len(rows), words=GPT_WORDS,
+            too_large=len(too_large) - before).strip()) + "\n",
+        *table(HEADER, "rlrrrrr",
+               [summary(tool, rows, predicted[tool], ())
+                for tool in predicted]), "",
+        *table(["batch of a device", "rows", *predicted], "rrrrr",
+               [[str(batch), str(len(some)),
+                 *(f"{statistics.mean(errors_of(some, predicted[tool])):+.1f}"
+                   for tool in predicted)]
+                for batch, some in by_batch(rows)]),
+        "\nThe second table has means with their signs."]
+
+
+def by_batch(rows):
+    batches = sorted({row["batch"] for _, row, _ in rows})
+    return [(batch, [one for one in rows if one[1]["batch"] == batch])
+            for batch in batches]
+
+
+def body(given):
+    gpt_seconds, too_large = calculon(given)
+    asked = {ASSUMED: llm_analysis(given), GPT: gpt_seconds}
+    rows = list(rows_of(given))
+    predicted = predictions(rows, asked)
     shared = [one for one in rows if one[1]["label"] in predicted[GPT]]
     speed = {OURS: our_microseconds(given),
              **{tool: microseconds(seconds, shared)
                 for tool, seconds in asked.items()}}
-    lines = [summary(tool, some, predicted[tool], speed[tool])
+    lines = [summary(tool, some, predicted[tool], [speed[tool]])
              for some in (rows, shared) for tool in predicted
              if some is shared or tool != GPT]
     return [
-        *table(["rows", "program", "median, %", "90 % below, %", "worst, %",
-                "bias, %", "µs"], "rlrrrrr", lines),
+        *table([*HEADER, "µs"], "rlrrrrrr", lines),
         f"\nCalculon finds {len(too_large)} too large. "
         "Medians; with a semicolon, of so many rows:\n",
         *table(["table", "device", "rows", *predicted], "llrrrr",
                by_table(rows, predicted, list(predicted))),
-        "\n" + about_simumax(given)]
+        *of_vtrain(given, asked, too_large),
+        "\n## Not here\n", about_simumax(given)]
 
 
 PAGES = [Page("peers", "Other programs on the same rows", INTRODUCTION, body,

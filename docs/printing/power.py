@@ -5,7 +5,8 @@ import pathlib
 import statistics
 import tempfile
 
-from .pages import Page, table
+from .measured_tables import refusals
+from .pages import Page, filled, table
 from .program import Program
 
 TABLE = "llm/zeus_bert_power"
@@ -102,5 +103,115 @@ def under_limits(given):
             "\nThe aim of two limits is 4 % of time and 5 % of energy."]
 
 
-PAGES = [Page("power", "Power and energy", ABOUT, under_limits,
+# Of MLPerf's servers: what a run is called, the folder of its readings, and the
+# table and folder that tell its steps; the last two of another's, where its own
+# leave the batch open.
+READINGS = "llm/mlperf_power"
+SMC, LENOVO = "1xSMC-H100-SXM-80GB", "SR780aV3-8xB200_SXM_180GB"
+SERVERS = [
+    ("BERT, 8 H100", f"smc-dc-power/results/{SMC}/bert/power",
+     "mlperf_packed_bert", f"smc/results/{SMC}/bert"),
+    ("LoRA of 70 B, 8 H100", f"smc-dc-power/results/{SMC}/llama2_70b_lora/power",
+     "mlperf_lora", f"Lenovo/results/{LENOVO}/llama2_70b_lora"),
+    ("LoRA of 70 B, 8 B200", f"Lenovo/results/{LENOVO}/llama2_70b_lora/power",
+     "mlperf_lora", f"Lenovo/results/{LENOVO}/llama2_70b_lora")]
+ABOUT_SERVERS = """
+`{readings}` has readings of whole servers, of which `validate` uses none ("{reason}"). Of the
+{rows} rows of a mean power the runs themselves are refused, too: {reasons}. Tables of their steps
+say what {count} of the runs were (5 rows: most are read at the wall and behind the supplies), one
+but for its batch: the H100s' LoRA is taken to have the B200s'. *Devices*: as answered; of a B200,
+whose power at rest is not known, so that the answer is its limit, the share of it that an H100
+draws in that job. Behind the supplies is {supplies:.3f} of what is drawn at the wall, where alone
+the B200s are read (the median of {pairs} runs read in both places). *From the others*: devices, and
+the mean of what the other two draw beside theirs.
+"""
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def written(path, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, dict.fromkeys(
+            key for row in rows for key in row), restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)
+
+
+def behind_supplies(readings):
+    """The share of what is drawn at the wall, of each run read in both places."""
+    power = {row["source_file"]: float(row["value"]) for row in readings}
+    return [power[name.replace("-ac-", "-dc-")] / watts
+            for name, watts in power.items() if "-ac-" in name]
+
+
+def devices_power(given, readings, supplies):
+    """Of each server what is behind its supplies, and its devices' power."""
+    rows, behind = [], []
+    for _, read, name, steps in SERVERS:
+        reading = next(row for row in readings if row["source_file"] == read)
+        behind.append(float(reading["value"]) * (
+            supplies if reading["measurement_type"] == "AC" else 1))
+        step = next(row for row in rows_of(given.tables / f"llm/{name}.csv")
+                    if row["source_file"] == steps and row["metric"] in (
+                        "sequences_per_s_steady", "tokens_per_s"))
+        step = {**step, **{key: reading[key] for key in
+                           ("system_name", "device", "device_as_stated")}}
+        rows += [step, {**step, "metric": "avg_power_w",
+                        "value": f"{behind[-1] / 8:.1f}"}]
+    with tempfile.TemporaryDirectory() as folder:
+        answer = given.program.json("validate", written(
+            pathlib.Path(folder) / "servers.csv", rows))
+    of_bert, of_lora = (row["predicted_w"] for row in answer["power"]["rows"])
+    tdp = {row["device"]: float(row["gpu_tdp_sum_w"]) / 8 for row in readings}
+    share = of_lora / tdp["H100-SXM5-80GB"]
+    return list(zip(behind, (8 * of_bert, 8 * of_lora,
+                             8 * share * tdp["B200-SXM-180GB"])))
+
+
+def whole_servers(given):
+    """Each of MLPerf's servers from the other two."""
+    path = given.tables / f"{READINGS}.csv"
+    readings = [row for row in rows_of(path) if row["metric"] == "node_power_w"]
+    with tempfile.TemporaryDirectory() as folder:
+        # A time of any length: what is refused is the run.
+        reasons = refusals(given, written(
+            pathlib.Path(folder) / "steps.csv",
+            [{**row, "metric": "step_s", "value": "1.5"} for row in readings]))
+    supplies = behind_supplies(readings)
+    found = devices_power(given, readings, statistics.median(supplies))
+    beside = [behind - devices for behind, devices in found]
+    lines, errors = [], []
+    for at, (behind, devices) in enumerate(found):
+        predicted = devices + statistics.mean(
+            watts for other, watts in enumerate(beside) if other != at)
+        errors.append(100 * (predicted / behind - 1))
+        lines.append([SERVERS[at][0], *(f"{watts:.0f}" for watts in (
+            behind, devices, beside[at], predicted)), f"{errors[-1]:+.1f}"])
+    return [
+        "\n## Whole servers\n",
+        filled(ABOUT_SERVERS.format(
+            readings=READINGS, rows=len(readings), count=len(SERVERS),
+            reason=next(why for _, why in refusals(given, str(path))
+                        if "power" in why),
+            reasons="; ".join(f"{n} {why}" for n, why in reasons),
+            supplies=statistics.median(supplies),
+            pairs=len(supplies)).strip()) + "\n",
+        *table(["run", "behind supplies, W", "devices", "beside them",
+                "from the others", "error, %"], "lrrrrr", lines),
+        "\n" + filled(
+            f"The mean error is {statistics.mean(map(abs, errors)):.1f} % for 8 "
+            "of the aim, of 3 runs of 20 rows, on which what products and other "
+            "work draw on these devices [was chosen](../models/energy.md): no "
+            "test. An answer has no server's own power.")]
+
+
+def body(given):
+    return [*under_limits(given), *whole_servers(given)]
+
+
+PAGES = [Page("power", "Power and energy", ABOUT, body,
               needs_tables=True)]
