@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 
 #include "calibrate/fit/fit_positions.h"
 #include "calibrate/fit/joined_devices.h"
+#include "calibrate/fit/low_rank.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/process_likelihood.h"
 #include "calibrate/fit/step_model.h"
@@ -69,22 +69,21 @@ struct AddedRuns::State {
 
   std::vector<Point> points;
   AddedSizes sizes;
-  std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;  // of A
-  Eigen::VectorXd weights;                            // A^-1 r
+  LowRankInverse inverse;   // of A
+  Eigen::VectorXd weights;  // A^-1 r
 
   double size() const { return sizes.error * kDatasheetScatter; }
   double noise() const { return sizes.noise * kAddedNoise; }
 
-  Eigen::MatrixXd Correlation(double nearness) const {
-    const auto count = static_cast<Eigen::Index>(points.size());
-    Eigen::MatrixXd correlation(count, count);
-    for (Eigen::Index i = 0; i < count; ++i) {
-      for (Eigen::Index j = 0; j < count; ++j) {
-        correlation(i, j) = points[static_cast<size_t>(i)].CorrelationWith(
-            points[static_cast<size_t>(j)], nearness);
-      }
-    }
-    return correlation;
+  LowRank Correlation(double nearness) const {
+    const auto point = [&](Eigen::Index i) -> const Point& {
+      return points[static_cast<size_t>(i)];
+    };
+    return IncompleteCholesky(static_cast<Eigen::Index>(points.size()),
+                              [&](Eigen::Index i, Eigen::Index j) {
+                                return point(i).CorrelationWith(point(j),
+                                                                nearness);
+                              });
   }
 
   // The likeliest after the rows' residuals r.
@@ -136,11 +135,9 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
   const Eigen::VectorXd r = Eigen::Map<const Eigen::VectorXd>(
       residuals.data(), static_cast<Eigen::Index>(residuals.size()));
   s.sizes = s.SizesBy(r);
-  Eigen::MatrixXd covariance =
-      s.size() * s.size() * s.Correlation(s.sizes.nearness);
-  covariance.diagonal().array() += s.noise() * s.noise();
-  s.factor.emplace(covariance);
-  s.weights = s.factor->solve(r);
+  s.inverse =
+      LowRankInverse(s.Correlation(s.sizes.nearness), s.size(), s.noise());
+  s.weights = s.inverse.Solve(r);
 }
 
 bool AddedRuns::empty() const { return state_->points.empty(); }
@@ -152,15 +149,16 @@ Correction AddedRuns::At(const model::Workload& workload,
   if (empty()) return {0, 1};
   const State& s = *state_;
   const State::Point at(PlaceOf(workload, device), workload.parallel.data);
-  const double variance = s.size() * s.size();
-  Eigen::VectorXd d(static_cast<Eigen::Index>(s.points.size()));
+  Eigen::VectorXd correlations(static_cast<Eigen::Index>(s.points.size()));
   for (size_t i = 0; i < s.points.size(); ++i) {
-    d[static_cast<Eigen::Index>(i)] =
-        variance * at.CorrelationWith(s.points[i], s.sizes.nearness);
+    correlations[static_cast<Eigen::Index>(i)] =
+        at.CorrelationWith(s.points[i], s.sizes.nearness);
   }
-  const double open = (variance - d.dot(s.factor->solve(d))) /
-                      (kDatasheetScatter * kDatasheetScatter);
-  return {d.dot(s.weights), std::clamp(open, 0.0, 1.0)};
+  const double open =
+      s.inverse.VarianceAt(1.0, correlations(s.inverse.pivots())) /
+      (kDatasheetScatter * kDatasheetScatter);
+  return {s.size() * s.size() * correlations.dot(s.weights),
+          std::clamp(open, 0.0, 1.0)};
 }
 
 namespace {

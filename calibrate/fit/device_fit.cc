@@ -7,8 +7,12 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "calibrate/fit/candidate_runs.h"
@@ -33,6 +37,20 @@ namespace {
 using hardware::ParameterInfo;
 using model::InputError;
 using model::Seconds;
+
+// Of which runs a fit is made: all, or all but some.
+class Kept {
+ public:
+  explicit Kept(size_t runs, const std::vector<size_t>& without = {})
+      : runs_(runs, true) {
+    for (const size_t run : without) runs_[run] = false;
+  }
+  bool Has(const Datum& datum) const { return runs_[datum.run]; }
+  bool Has(const SeenEngines& seen) const { return runs_[seen.run]; }
+
+ private:
+  std::vector<bool> runs_;
+};
 
 // A run that one might do, and what it would be sensitive to.
 struct Candidate {
@@ -164,13 +182,16 @@ void LeaveOneOut(const FitData& data,
   }
 }
 
-FittedRange RangeOf(const FitData& data) {
+FittedRange RangeOf(const FitData& data, const Kept& kept) {
+  std::vector<bool> used(data.models.size());
+  for (const Datum& datum : data.data) {
+    if (kept.Has(datum)) used[datum.model] = true;
+  }
   std::vector<const model::Workload*> workloads;
-  for (const TimeModel& model : data.models) {
+  for (size_t i = 0; i < used.size(); ++i) {
     // A kernel by itself is no step that a prediction could lie near to.
-    if (const model::Workload* of_step = WorkloadOf(model)) {
-      workloads.push_back(of_step);
-    }
+    const model::Workload* of_step = WorkloadOf(data.models[i]);
+    if (used[i] && of_step != nullptr) workloads.push_back(of_step);
   }
   return RangeOver(workloads);
 }
@@ -196,6 +217,7 @@ void FillKernelErrors(Fit& fit) {
 // Errors and scatter of the chief runs. One that is left out is corrected by
 // the others' residuals, as a prediction is.
 void FillErrors(const FitData& data,
+                const Kept& kept,
                 const FitProblem& problem,
                 const Posterior& posterior,
                 double model_sigma,
@@ -204,8 +226,13 @@ void FillErrors(const FitData& data,
   std::vector<double> errors;
   std::vector<double> left_out_errors;
   const std::vector<const FittedRun*> chief = fit.ChiefRuns();
-  const std::vector<double> left_out_means =
-      fit.ModelDiscrepancy().LeftOutMeans();
+  // Of those left out alone: of many places a process costs as much as a fit.
+  const bool any_left_out =
+      std::any_of(chief.begin(), chief.end(), [](const FittedRun* run) {
+        return run->left_out.has_value();
+      });
+  std::vector<double> left_out_means;
+  if (any_left_out) left_out_means = fit.ModelDiscrepancy().LeftOutMeans();
   for (size_t i = 0; i < chief.size(); ++i) {
     const FittedRun& run = *chief[i];
     const double ratio = run.modelled / run.measured;
@@ -229,12 +256,13 @@ void FillErrors(const FitData& data,
   }
   // Kernels by themselves do not tell how far steps scatter. What engines were
   // seen to do determines parameters, and scatters with them.
-  const auto steps = static_cast<double>(
-      std::count_if(data.data.begin(), data.data.end(), [](const Datum& datum) {
-        return !datum.kernel();
+  const auto steps = static_cast<double>(std::count_if(
+      data.data.begin(), data.data.end(), [&](const Datum& datum) {
+        return kept.Has(datum) && !datum.kernel();
       }));
   double count = steps;
   for (const SeenEngines& seen : data.engines) {
+    if (!kept.Has(seen)) continue;
     count += static_cast<double>(EngineFigureCount(seen.profile));
   }
   double freedom = std::max(1.0, count - effective);
@@ -256,14 +284,27 @@ void FillErrors(const FitData& data,
   }
 }
 
+// log(model) of each datum.
+std::vector<double> LogTimesAt(const FitData& data,
+                               const std::vector<double>& positions) {
+  std::vector<double> log_times;
+  log_times.reserve(data.data.size());
+  for (const Datum& datum : data.data) {
+    log_times.push_back(
+        EvaluateValues(data.models[datum.model], positions)[datum.quantity]);
+  }
+  return log_times;
+}
+
 void FillRuns(const hardware::Device& device,
               const FitData& data,
-              const std::vector<double>& positions,
+              const Kept& kept,
+              const std::vector<double>& log_times,
               Fit& fit) {
-  for (const Datum& datum : data.data) {
-    const TimeModel& model = data.models[datum.model];
-    const LogTimes times = EvaluateValues(model, positions);
-    const model::Workload* of_step = WorkloadOf(model);
+  for (size_t i = 0; i < data.data.size(); ++i) {
+    const Datum& datum = data.data[i];
+    if (!kept.Has(datum)) continue;
+    const model::Workload* of_step = WorkloadOf(data.models[datum.model]);
     fit.runs.push_back({.label = data.runs[datum.run],
                         .workload = data.words[datum.model],
                         .place = of_step != nullptr
@@ -275,22 +316,26 @@ void FillRuns(const hardware::Device& device,
                         .ranks = datum.ranks,
                         .assumed = datum.assumed,
                         .measured = datum.measured,
-                        .modelled = Seconds<>(std::exp(times[datum.quantity])),
+                        .modelled = Seconds<>(std::exp(log_times[i])),
                         .left_out = std::nullopt});
   }
 }
 
-void FillProfiles(const FitData& data, Fit& fit) {
+void FillProfiles(const FitData& data, const Kept& kept, Fit& fit) {
   for (const SeenEngines& seen : data.engines) {
+    if (!kept.Has(seen)) continue;
     const EngineProfile& profile = seen.profile;
     fit.profiles.push_back(
         {profile.label, Describe(profile.workload), profile.assumed});
   }
 }
 
-void CountFigures(const FitData& data, Provenance& provenance) {
+void CountFigures(const FitData& data,
+                  const Kept& kept,
+                  Provenance& provenance) {
   std::set<size_t> runs;
   for (const Datum& datum : data.data) {
+    if (!kept.Has(datum)) continue;
     if (datum.kernel()) {
       ++provenance.kernels;
     } else {
@@ -299,6 +344,7 @@ void CountFigures(const FitData& data, Provenance& provenance) {
     }
   }
   for (const SeenEngines& seen : data.engines) {
+    if (!kept.Has(seen)) continue;
     provenance.observations +=
         static_cast<int64_t>(EngineFigureCount(seen.profile));
     runs.insert(seen.run);
@@ -307,6 +353,117 @@ void CountFigures(const FitData& data, Provenance& provenance) {
 }
 
 }  // namespace
+
+// The data, and what is most probable by all of them.
+struct WholeFit {
+  WholeFit(const hardware::Device& device,
+           const OwnFigures& own,
+           const FitOptions& options)
+      : data(FitDataOf(device, own, options)),
+        problem(ProblemOf(device, data, options.robust_scale)),
+        start(FindStart(problem, options, data)) {
+    std::string message;
+    std::optional<Posterior> found =
+        FindPosterior(problem, start.positions, &message);
+    if (!found) {
+      throw InputError(
+          fmt::format("fit of {} refused: the solver did not converge ({})",
+                      device.name,
+                      message));
+    }
+    posterior = std::move(*found);
+  }
+  // The problem refers to the data.
+  WholeFit(const WholeFit&) = delete;
+  WholeFit& operator=(const WholeFit&) = delete;
+
+  FitData data;
+  FitProblem problem;
+  FitStart start;
+  Posterior posterior;
+};
+
+class FitsWithout::All {
+ public:
+  All(const hardware::Device& device,
+      const std::vector<Observation>& observations,
+      const FitOptions& options)
+      : device_(device),
+        options_(options),
+        own_(OfDevice(device_, observations, {}, {})),
+        whole_(device_, own_, options),
+        left_out_(whole_.problem, whole_.posterior, options.largest_leverage),
+        log_times_(LogTimesAt(whole_.data, whole_.posterior.positions)) {
+    for (size_t run = 0; run < whole_.data.runs.size(); ++run) {
+      run_of_.emplace(whole_.data.runs[run], run);
+    }
+    FitProblem::Rows rows;
+    whole_.problem.Evaluate(whole_.posterior.positions, true, rows);
+    slopes_.resize(rows.slopes.size());
+    const size_t count = whole_.problem.parameters().size();
+    const std::vector<size_t> order = OrderOfResiduals(whole_.data);
+    for (size_t row = 0; row < order.size(); ++row) {
+      const double sigma = whole_.data.data[order[row]].sigma;
+      for (size_t j = 0; j < count; ++j) {
+        slopes_[order[row] * count + j] = rows.slopes[row * count + j] * sigma;
+      }
+    }
+  }
+
+  std::optional<Fit> Without(const std::set<std::string>& labels) const {
+    std::vector<size_t> runs;
+    for (const std::string& label : labels) {
+      const auto run = run_of_.find(label);
+      if (run != run_of_.end()) runs.push_back(run->second);
+    }
+    auto positions = left_out_.PositionsWithout(runs);
+    if (!positions) return std::nullopt;
+    const FitData& data = whole_.data;
+    const Kept kept(data.runs.size(), runs);
+    const std::vector<double> log_times = LogTimesNear(*positions);
+    const Posterior posterior{std::move(*positions),
+                              whole_.posterior.held,
+                              left_out_.CovarianceWithout(runs)};
+    Fit fit = EmptyFit(device_);
+    FillParameters(device_, data, posterior, 0.0, false, fit);
+    FillRuns(device_, data, kept, log_times, fit);
+    FillErrors(
+        data, kept, whole_.problem, posterior, options_.model_sigma, fit);
+    fit.range = RangeOf(data, kept);
+    CountFigures(data, kept, fit.provenance);
+    std::set<std::string> sources;
+    for (const Step& step : own_.steps) {
+      if (!labels.contains(step.observation.label)) {
+        sources.insert(step.observation.source);
+      }
+    }
+    fit.provenance.sources.assign(sources.begin(), sources.end());
+    return fit;
+  }
+
+ private:
+  // log(model) of each datum close to where the fit to all stands, by slopes.
+  std::vector<double> LogTimesNear(const std::vector<double>& positions) const {
+    std::vector<double> log_times = log_times_;
+    const size_t count = positions.size();
+    for (size_t i = 0; i < log_times.size(); ++i) {
+      for (size_t j = 0; j < count; ++j) {
+        log_times[i] += slopes_[i * count + j] *
+                        (positions[j] - whole_.posterior.positions[j]);
+      }
+    }
+    return log_times;
+  }
+
+  hardware::Device device_;
+  FitOptions options_;
+  OwnFigures own_;
+  WholeFit whole_;
+  GroupsLeftOut left_out_;
+  std::vector<double> log_times_;  // log(model) of each datum
+  std::vector<double> slopes_;     // of these, a row each
+  std::map<std::string, size_t> run_of_;
+};
 
 Fit FitDevice(const hardware::Device& device,
               const std::vector<Observation>& observations,
@@ -326,33 +483,35 @@ Fit FitDevice(const hardware::Device& device,
 Fit FitFigures(const hardware::Device& device,
                const OwnFigures& own,
                const FitOptions& options) {
-  FitData data = FitDataOf(device, own, options);
-  const FitProblem problem = ProblemOf(device, data, options.robust_scale);
-  const FitStart start = FindStart(problem, options, data);
-  std::string message;
-  const std::optional<Posterior> posterior =
-      FindPosterior(problem, start.positions, &message);
-  if (!posterior) {
-    throw InputError(
-        fmt::format("fit of {} refused: the solver did not converge ({})",
-                    device.name,
-                    message));
-  }
+  const WholeFit whole(device, own, options);
+  const FitData& data = whole.data;
+  const Posterior& posterior = whole.posterior;
+  const Kept all(data.runs.size());
   Fit fit = EmptyFit(device);
   FillParameters(
-      device, data, *posterior, start.errors.step, options.name_runs, fit);
-  FillRuns(device, data, posterior->positions, fit);
-  FillProfiles(data, fit);
+      device, data, posterior, whole.start.errors.step, options.name_runs, fit);
+  FillRuns(device, data, all, LogTimesAt(data, posterior.positions), fit);
+  FillProfiles(data, all, fit);
   // Where there is one run, nothing is left without it.
   if (options.leave_one_out && data.runs.size() > 1) {
-    LeaveOneOut(data, problem, *posterior, options, fit);
+    LeaveOneOut(data, whole.problem, posterior, options, fit);
   }
-  FillErrors(data, problem, *posterior, options.model_sigma, fit);
+  FillErrors(data, all, whole.problem, posterior, options.model_sigma, fit);
   FillKernelErrors(fit);
-  fit.range = RangeOf(data);
-  CountFigures(data, fit.provenance);
+  fit.range = RangeOf(data, all);
+  CountFigures(data, all, fit.provenance);
   fit.provenance.sources = SourcesOf(own);
   return fit;
+}
+
+FitsWithout::FitsWithout(const hardware::Device& device,
+                         const std::vector<Observation>& observations,
+                         const FitOptions& options)
+    : all_(std::make_unique<const All>(device, observations, options)) {}
+FitsWithout::~FitsWithout() = default;
+
+std::optional<Fit> FitsWithout::Of(const std::set<std::string>& labels) const {
+  return all_->Without(labels);
 }
 
 }  // namespace trainfare::calibrate

@@ -2,6 +2,10 @@
 
 // Makes a fit of one device from what was measured on it.
 
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "calibrate/fit/fit.h"
@@ -30,5 +34,33 @@ Fit FitDevice(const hardware::Device& device,
 Fit FitFigures(const hardware::Device& device,
                const OwnFigures& own,
                const FitOptions& options = {});
+
+// Fits to the same observations but for some of them, each by what those weigh
+// in a fit to all (posterior.h), which is made once: for as many as there are
+// runs. As FitDevice() of the others with no leave_one_out, but that
+//
+//   - what the data of all do not determine is held, and their errors and
+//     sigmas are assumed
+//   - positions, where the leverage is small, and the others' modelled times
+//     are to first order
+//
+// Check, against fits of their own: shipped_fits_test.cc on published rows.
+class FitsWithout {
+ public:
+  // Throws as FitDevice.
+  FitsWithout(const hardware::Device& device,
+              const std::vector<Observation>& observations,
+              const FitOptions& options = {});
+  ~FitsWithout();
+  FitsWithout(const FitsWithout&) = delete;
+  FitsWithout& operator=(const FitsWithout&) = delete;
+
+  // Without the runs of these labels; nullopt: it does not converge.
+  std::optional<Fit> Of(const std::set<std::string>& labels) const;
+
+ private:
+  class All;
+  std::unique_ptr<const All> all_;
+};
 
 }  // namespace trainfare::calibrate

@@ -1,6 +1,5 @@
 #include "calibrate/fit/discrepancy.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "calibrate/fit/low_rank.h"
 #include "calibrate/fit/process_likelihood.h"
 #include "calibrate/records/observation.h"
 #include "calibrate/records/statistics.h"
@@ -92,18 +92,15 @@ GroupedResiduals Grouped(const std::vector<Place>& places,
 }
 
 // B.
-Eigen::MatrixXd CorrelationOf(const GroupedResiduals& grouped) {
+LowRank CorrelationOf(const GroupedResiduals& grouped) {
   const Eigen::VectorXd roots = grouped.Roots();
-  Eigen::MatrixXd correlation(grouped.places(), grouped.places());
-  for (Eigen::Index i = 0; i < grouped.places(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      correlation(i, j) = correlation(j, i) =
-          roots[i] * roots[j] *
-          ErrorCorrelation(grouped.points[static_cast<std::size_t>(i)],
-                           grouped.points[static_cast<std::size_t>(j)]);
-    }
-  }
-  return correlation;
+  const auto point = [&](Eigen::Index i) -> const ErrorPoint& {
+    return grouped.points[static_cast<std::size_t>(i)];
+  };
+  return IncompleteCholesky(
+      grouped.places(), [&](Eigen::Index i, Eigen::Index j) {
+        return roots[i] * roots[j] * ErrorCorrelation(point(i), point(j));
+      });
 }
 
 }  // namespace
@@ -113,8 +110,8 @@ struct Discrepancy::State {
   GroupedResiduals grouped;
   double error_size = 0;
   double noise = 0;
-  std::optional<Eigen::LLT<Eigen::MatrixXd>> factor;  // of s^2 B + n^2 I
-  Eigen::VectorXd solved;                             // its inverse times y
+  LowRankInverse inverse;   // of s^2 B + n^2 I
+  Eigen::VectorXd solved;   // that times y
   Eigen::VectorXd weights;  // of the places' correlations: A^-1 r
 
   // d(x) over s^2, of each place.
@@ -127,7 +124,7 @@ struct Discrepancy::State {
     }
     return correlations;
   }
-  void ChooseSizes(const Eigen::MatrixXd& correlation);
+  void ChooseSizes(const LowRank& correlation);
 };
 
 Place PlaceOf(const model::Workload& workload) {
@@ -178,19 +175,10 @@ double ErrorCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
   return std::exp(-0.5 * SquaredDistance(a, b)) * SettingsCorrelation(a, b);
 }
 
-Discrepancy::Discrepancy() : state_(std::make_unique<State>()) {}
-Discrepancy::~Discrepancy() = default;
-Discrepancy::Discrepancy(const Discrepancy& other)
-    : state_(std::make_unique<State>(*other.state_)) {}
-Discrepancy& Discrepancy::operator=(const Discrepancy& other) {
-  if (this != &other) state_ = std::make_unique<State>(*other.state_);
-  return *this;
-}
-Discrepancy::Discrepancy(Discrepancy&&) noexcept = default;
-Discrepancy& Discrepancy::operator=(Discrepancy&&) noexcept = default;
+Discrepancy::Discrepancy() : state_(std::make_shared<State>()) {}
 
 // The pair of the grid with the greatest marginal likelihood of all runs.
-void Discrepancy::State::ChooseSizes(const Eigen::MatrixXd& correlation) {
+void Discrepancy::State::ChooseSizes(const LowRank& correlation) {
   const ProcessLikelihood likelihood(correlation, grouped.Values());
   const auto others = static_cast<double>(grouped.runs() - grouped.places());
   double best = -std::numeric_limits<double>::infinity();
@@ -209,19 +197,18 @@ void Discrepancy::State::ChooseSizes(const Eigen::MatrixXd& correlation) {
 }
 
 Discrepancy::Discrepancy(const std::vector<Place>& places,
-                         std::vector<double> residuals)
-    : state_(std::make_unique<State>()) {
+                         std::vector<double> residuals) {
   ENSURE(places.size() == residuals.size(), "one residual a place");
-  State& s = *state_;
+  const auto state = std::make_shared<State>();
+  state_ = state;
+  State& s = *state;
   s.grouped = Grouped(places, residuals);
   s.residuals = std::move(residuals);
   if (empty()) return;
-  Eigen::MatrixXd covariance = CorrelationOf(s.grouped);
-  s.ChooseSizes(covariance);
-  covariance *= s.error_size * s.error_size;
-  covariance.diagonal().array() += s.noise * s.noise;
-  s.factor.emplace(covariance);
-  s.solved = s.factor->solve(s.grouped.Values());
+  LowRank correlation = CorrelationOf(s.grouped);
+  s.ChooseSizes(correlation);
+  s.inverse = LowRankInverse(std::move(correlation), s.error_size, s.noise);
+  s.solved = s.inverse.Solve(s.grouped.Values());
   s.weights = s.grouped.Roots().cwiseProduct(s.solved);
 }
 
@@ -237,11 +224,10 @@ Correction Discrepancy::At(const Place& place) const {
   const State& s = *state_;
   if (empty() || s.error_size == 0) return {};
   const double size = s.error_size * s.error_size;
-  Eigen::VectorXd d = size * s.CorrelationsAt(place);
-  const double mean = d.dot(s.weights);
-  d = d.cwiseProduct(s.grouped.Roots());
-  s.factor->matrixL().solveInPlace(d);
-  return {mean, std::max(0.0, size - d.squaredNorm())};
+  const Eigen::VectorXd correlations = s.CorrelationsAt(place);
+  const Eigen::VectorXd scaled = correlations.cwiseProduct(s.grouped.Roots());
+  return {size * correlations.dot(s.weights),
+          s.inverse.VarianceAt(1.0, scaled(s.inverse.pivots()))};
 }
 
 std::vector<double> Discrepancy::LeftOutMeans() const {
@@ -249,10 +235,7 @@ std::vector<double> Discrepancy::LeftOutMeans() const {
   std::vector<double> left_out(s.residuals.size(), 0.0);
   if (empty() || s.error_size == 0) return left_out;
   const GroupedResiduals& grouped = s.grouped;
-  const Eigen::VectorXd inverse =
-      s.factor
-          ->solve(Eigen::MatrixXd::Identity(grouped.places(), grouped.places()))
-          .diagonal();
+  const Eigen::VectorXd inverse = s.inverse.Diagonal();
   for (std::size_t i = 0; i < left_out.size(); ++i) {
     const Eigen::Index row = grouped.row_of[i];
     if (row < 0) continue;

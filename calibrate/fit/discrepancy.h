@@ -27,6 +27,9 @@
 //
 //   B_gh = sqrt(k_g k_h) D_gh / s^2     y_g = sqrt(k_g) m_g
 //   A  ->  s^2 B + n^2 I, and n^2 for each of the other runs
+//
+// B is taken as of low rank (low_rank.h): n places cost n r^2, a mean n, a
+// variance r^2.
 
 #include <array>
 #include <cstdint>
@@ -89,11 +92,6 @@ class Discrepancy {
   // One residual a place. Residuals far off the others (a disturbed run) do
   // not count.
   Discrepancy(const std::vector<Place>& places, std::vector<double> residuals);
-  ~Discrepancy();
-  Discrepancy(const Discrepancy&);
-  Discrepancy& operator=(const Discrepancy&);
-  Discrepancy(Discrepancy&&) noexcept;
-  Discrepancy& operator=(Discrepancy&&) noexcept;
 
   bool empty() const;
   double MeanAt(const Place& place) const;
@@ -107,7 +105,7 @@ class Discrepancy {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<const State> state_;
 };
 
 }  // namespace trainfare::calibrate

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "calibrate/fit/engine_figures.h"
@@ -277,6 +278,15 @@ FitData FitDataOf(const hardware::Device& device,
   return Collector(device, options).Collect(own);
 }
 
+std::vector<size_t> OrderOfResiduals(const FitData& data) {
+  std::vector<size_t> order(data.data.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return data.data[a].model < data.data[b].model;
+  });
+  return order;
+}
+
 FitProblem ProblemOf(const hardware::Device& device,
                      const FitData& data,
                      double robust_scale) {
@@ -286,7 +296,7 @@ FitProblem ProblemOf(const hardware::Device& device,
   }
   FitProblem problem(std::move(parameters), robust_scale);
   std::vector<std::vector<size_t>> figures(data.models.size());
-  for (size_t i = 0; i < data.data.size(); ++i) {
+  for (const size_t i : OrderOfResiduals(data)) {
     figures[data.data[i].model].push_back(i);
   }
   for (size_t model = 0; model < figures.size(); ++model) {

@@ -94,6 +94,10 @@ FitData FitDataOf(const hardware::Device& device,
                   const OwnFigures& own,
                   const FitOptions& options);
 
+// Which datum each of a problem's first residuals is of; those of engines are
+// behind them.
+std::vector<size_t> OrderOfResiduals(const FitData& data);
+
 // `device` and `data` must outlive the problem; its sigmas may change meanwhile.
 FitProblem ProblemOf(const hardware::Device& device,
                      const FitData& data,

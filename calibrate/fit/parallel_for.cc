@@ -5,11 +5,18 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hardware/files/progress_line.h"
 
 namespace trainfare::calibrate {
+namespace {
+
+// Whether this thread is at work for a loop already.
+thread_local bool inside = false;
+
+}  // namespace
 
 void ParallelFor(size_t count,
                  const std::function<void(size_t)>& work,
@@ -17,7 +24,13 @@ void ParallelFor(size_t count,
   std::atomic<size_t> next = 0;
   std::exception_ptr failure;
   std::mutex failing;
+  // Loops in a loop have its threads already.
+  const size_t threads =
+      inside ? 1
+             : std::min<size_t>(
+                   count, std::max(1U, std::thread::hardware_concurrency()));
   const auto run = [&] {
+    const bool was_inside = std::exchange(inside, inside || threads > 1);
     for (size_t i = next++; i < count; i = next++) {
       try {
         work(i);
@@ -28,10 +41,9 @@ void ParallelFor(size_t count,
         next = count;  // the others stop behind what they are at
       }
     }
+    inside = was_inside;
   };
   {
-    const size_t threads = std::min<size_t>(
-        count, std::max(1U, std::thread::hardware_concurrency()));
     std::vector<std::jthread> pool;
     for (size_t t = 1; t < threads; ++t) pool.emplace_back(run);
     run();

@@ -61,85 +61,6 @@ Matrix Inverse(const Matrix& information) {
   return factor.solve(Matrix::Identity(information.rows(), information.cols()));
 }
 
-// What the posterior moves to without a group, by its leverage.
-class Leverage {
- public:
-  Leverage(const FitProblem& problem,
-           const Posterior& posterior,
-           double largest)
-      : problem_(problem),
-        posterior_(posterior),
-        largest_(largest),
-        rows_of_(problem.groups()) {
-    for (size_t i = 0; i < posterior.held.size(); ++i) {
-      if (!posterior.held[i]) free_.push_back(At(i));
-    }
-    const Linearised at = Linearise(problem, posterior.positions);
-    slopes_ = at.slopes(Eigen::all, free_);
-    weights_ = at.weights;
-    pulls_ = at.weights.cwiseProduct(at.residuals);
-    curvatures_.resize(pulls_.size());
-    for (Eigen::Index i = 0; i < curvatures_.size(); ++i) {
-      curvatures_[i] = problem.Curvature(at.residuals[i]);
-    }
-    information_ = at.information(free_, free_);
-    hessian_ = information_ + slopes_.transpose() *
-                                  (curvatures_ - weights_).asDiagonal() *
-                                  slopes_;
-    if (!free_.empty()) inverse_ = Inverse(information_);
-    for (size_t row = 0; row < problem.residuals(); ++row) {
-      rows_of_[problem.group_of(row)].push_back(At(row));
-    }
-  }
-
-  // nullopt where its leverage is too large for that.
-  std::optional<std::vector<double>> Without(size_t group) const {
-    const std::vector<Eigen::Index>& rows = rows_of_[group];
-    if (rows.empty() || free_.empty()) return posterior_.positions;
-    const Matrix slopes = slopes_(rows, Eigen::all);
-    if (LeverageOf(slopes, weights_(rows)) > largest_) return std::nullopt;
-    const Matrix others =
-        hessian_ - slopes.transpose() * curvatures_(rows).asDiagonal() * slopes;
-    // Residuals far out pull less the farther they are: without a group that
-    // holds them there may be no minimum here.
-    const Eigen::LLT<Matrix> factor(others);
-    if (factor.info() != Eigen::Success) return std::nullopt;
-    const Eigen::VectorXd moved =
-        factor.solve(slopes.transpose() * pulls_(rows));
-    std::vector<double> positions = posterior_.positions;
-    for (size_t k = 0; k < free_.size(); ++k) {
-      const auto i = static_cast<size_t>(free_[k]);
-      const BoundedParameter& one = problem_.parameters()[i];
-      positions[i] =
-          std::clamp(positions[i] + moved[At(k)], one.lower, one.upper);
-    }
-    return positions;
-  }
-
- private:
-  double LeverageOf(const Matrix& slopes,
-                    const Eigen::VectorXd& weights) const {
-    const Matrix scaled = weights.cwiseSqrt().asDiagonal() * slopes;
-    return Eigen::SelfAdjointEigenSolver<Matrix>(
-               scaled * inverse_ * scaled.transpose(), Eigen::EigenvaluesOnly)
-        .eigenvalues()
-        .maxCoeff();
-  }
-
-  const FitProblem& problem_;
-  const Posterior& posterior_;
-  double largest_;
-  std::vector<std::vector<Eigen::Index>> rows_of_;  // by group
-  std::vector<Eigen::Index> free_;                  // parameters not held
-  Matrix slopes_;                                   // over these
-  Eigen::VectorXd weights_;
-  Eigen::VectorXd pulls_;  // residuals by their weights
-  Eigen::VectorXd curvatures_;
-  Matrix information_;  // Gauss-Newton, over what is free
-  Matrix inverse_;      // of it
-  Matrix hessian_;
-};
-
 // The next parameter that the data narrow least, if they do not determine it.
 std::optional<size_t> LeastDetermined(const FitProblem& problem,
                                       const Posterior& posterior,
@@ -205,21 +126,142 @@ std::optional<Posterior> FindPosterior(const FitProblem& problem,
   return posterior;
 }
 
+// What the posterior moves to without a group, by its leverage.
+class GroupsLeftOut::Leverage {
+ public:
+  Leverage(const FitProblem& problem,
+           const Posterior& posterior,
+           double largest)
+      : problem_(problem),
+        posterior_(posterior),
+        largest_(largest),
+        rows_of_(problem.groups()) {
+    for (size_t i = 0; i < posterior.held.size(); ++i) {
+      if (!posterior.held[i]) free_.push_back(At(i));
+    }
+    Linearised at = Linearise(problem, posterior.positions);
+    slopes_ = at.slopes(Eigen::all, free_);
+    weights_ = at.weights;
+    pulls_ = at.weights.cwiseProduct(at.residuals);
+    curvatures_.resize(pulls_.size());
+    for (Eigen::Index i = 0; i < curvatures_.size(); ++i) {
+      curvatures_[i] = problem.Curvature(at.residuals[i]);
+    }
+    information_ = at.information(free_, free_);
+    hessian_ = information_ + slopes_.transpose() *
+                                  (curvatures_ - weights_).asDiagonal() *
+                                  slopes_;
+    if (!free_.empty()) inverse_ = Inverse(information_);
+    all_slopes_ = std::move(at.slopes);
+    all_information_ = std::move(at.information);
+    for (size_t row = 0; row < problem.residuals(); ++row) {
+      rows_of_[problem.group_of(row)].push_back(At(row));
+    }
+  }
+
+  // nullopt where their leverage is too large for that.
+  std::optional<std::vector<double>> Without(
+      const std::vector<size_t>& groups) const {
+    const std::vector<Eigen::Index> rows = RowsOf(groups);
+    if (rows.empty() || free_.empty()) return posterior_.positions;
+    const Matrix slopes = slopes_(rows, Eigen::all);
+    if (LeverageOf(slopes, weights_(rows)) > largest_) return std::nullopt;
+    const Matrix others =
+        hessian_ - slopes.transpose() * curvatures_(rows).asDiagonal() * slopes;
+    // Residuals far out pull less the farther they are: without a group that
+    // holds them there may be no minimum here.
+    const Eigen::LLT<Matrix> factor(others);
+    if (factor.info() != Eigen::Success) return std::nullopt;
+    const Eigen::VectorXd moved =
+        factor.solve(slopes.transpose() * pulls_(rows));
+    std::vector<double> positions = posterior_.positions;
+    for (size_t k = 0; k < free_.size(); ++k) {
+      const auto i = static_cast<size_t>(free_[k]);
+      const BoundedParameter& one = problem_.parameters()[i];
+      positions[i] =
+          std::clamp(positions[i] + moved[At(k)], one.lower, one.upper);
+    }
+    return positions;
+  }
+
+  std::optional<std::vector<double>> Refit(
+      const std::vector<size_t>& groups) const {
+    std::optional<Solution> refit =
+        Solve(problem_,
+              posterior_.positions,
+              {.held = posterior_.held, .without_groups = groups});
+    if (!refit) return std::nullopt;
+    return std::move(refit->positions);
+  }
+
+  Matrix CovarianceWithout(const std::vector<size_t>& groups) const {
+    const std::vector<Eigen::Index> rows = RowsOf(groups);
+    const Matrix slopes = all_slopes_(rows, Eigen::all);
+    return Inverse(all_information_ -
+                   slopes.transpose() * weights_(rows).asDiagonal() * slopes);
+  }
+
+ private:
+  std::vector<Eigen::Index> RowsOf(const std::vector<size_t>& groups) const {
+    std::vector<Eigen::Index> rows;
+    for (const size_t group : groups) {
+      rows.insert(rows.end(), rows_of_[group].begin(), rows_of_[group].end());
+    }
+    return rows;
+  }
+
+  double LeverageOf(const Matrix& slopes,
+                    const Eigen::VectorXd& weights) const {
+    const Matrix scaled = weights.cwiseSqrt().asDiagonal() * slopes;
+    return Eigen::SelfAdjointEigenSolver<Matrix>(
+               scaled * inverse_ * scaled.transpose(), Eigen::EigenvaluesOnly)
+        .eigenvalues()
+        .maxCoeff();
+  }
+
+  const FitProblem& problem_;
+  const Posterior& posterior_;
+  double largest_;
+  std::vector<std::vector<Eigen::Index>> rows_of_;  // by group
+  std::vector<Eigen::Index> free_;                  // parameters not held
+  RowMajor all_slopes_;
+  Matrix all_information_;
+  Matrix slopes_;  // over what is free
+  Eigen::VectorXd weights_;
+  Eigen::VectorXd pulls_;  // residuals by their weights
+  Eigen::VectorXd curvatures_;
+  Matrix information_;  // Gauss-Newton, over what is free
+  Matrix inverse_;      // of it
+  Matrix hessian_;
+};
+
+GroupsLeftOut::GroupsLeftOut(const FitProblem& problem,
+                             const Posterior& posterior,
+                             double largest_leverage)
+    : leverage_(std::make_unique<const Leverage>(
+          problem, posterior, largest_leverage)) {}
+GroupsLeftOut::~GroupsLeftOut() = default;
+
+std::optional<std::vector<double>> GroupsLeftOut::PositionsWithout(
+    const std::vector<size_t>& groups) const {
+  auto positions = leverage_->Without(groups);
+  return positions ? positions : leverage_->Refit(groups);
+}
+
+Eigen::MatrixXd GroupsLeftOut::CovarianceWithout(
+    const std::vector<size_t>& groups) const {
+  return leverage_->CovarianceWithout(groups);
+}
+
 std::vector<std::optional<std::vector<double>>> LeaveOutEachGroup(
     const FitProblem& problem,
     const Posterior& posterior,
     double largest_leverage,
     hardware::ProgressLine* progress) {
-  const Leverage leverage(problem, posterior, largest_leverage);
+  const GroupsLeftOut left_out(problem, posterior, largest_leverage);
   std::vector<std::optional<std::vector<double>>> positions(problem.groups());
   const auto leave_out = [&](size_t group) {
-    positions[group] = leverage.Without(group);
-    if (positions[group]) return;
-    std::optional<Solution> refit =
-        Solve(problem,
-              posterior.positions,
-              {.held = posterior.held, .without_group = group});
-    if (refit) positions[group] = std::move(refit->positions);
+    positions[group] = left_out.PositionsWithout({group});
   };
   if (progress != nullptr) {
     progress->Begin(static_cast<double>(positions.size()), "runs left out");

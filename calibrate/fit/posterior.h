@@ -5,6 +5,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,29 @@ std::optional<Posterior> FindPosterior(const FitProblem& problem,
 // Huber & Ronchetti 2009, 7.6. Check, against refits: posterior_test.cc, and
 // table_test.cc on published rows.
 inline constexpr double kLargestLeverage = 0.1;
+class GroupsLeftOut {
+ public:
+  // Both must outlive this.
+  GroupsLeftOut(const FitProblem& problem,
+                const Posterior& posterior,
+                double largest_leverage = kLargestLeverage);
+  ~GroupsLeftOut();
+  GroupsLeftOut(const GroupsLeftOut&) = delete;
+  GroupsLeftOut& operator=(const GroupsLeftOut&) = delete;
+
+  // Without some groups at once, as if they were one; nullopt where a refit
+  // does not converge. What is held stays held.
+  std::optional<std::vector<double>> PositionsWithout(
+      const std::vector<size_t>& groups) const;
+  // The posterior's covariance without them, to first order: where it stands
+  // with them.
+  Eigen::MatrixXd CovarianceWithout(const std::vector<size_t>& groups) const;
+
+ private:
+  class Leverage;
+  std::unique_ptr<const Leverage> leverage_;
+};
+
 std::vector<std::optional<std::vector<double>>> LeaveOutEachGroup(
     const FitProblem& problem,
     const Posterior& posterior,

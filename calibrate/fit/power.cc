@@ -156,8 +156,8 @@ std::optional<PowerAnswer> MeanPowerOf(const Device& device,
 std::optional<FittedPower> FitPower(const Device& device,
                                     const Fit& fit,
                                     const std::vector<PowerObservation>& all) {
-  if (hardware::KindOf(device).power == nullptr || !device.max_power ||
-      !device.idle_power) {
+  if (all.empty() || hardware::KindOf(device).power == nullptr ||
+      !device.max_power || !device.idle_power) {
     return std::nullopt;
   }
   const Predictor predictor(device, fit);

@@ -3,10 +3,12 @@
 #include <ceres/ceres.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <utility>
 
+#include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/step_model.h"
 #include "model/error.h"
 
@@ -18,6 +20,8 @@ constexpr int kMostIterations = 500;
 constexpr double kFunctionTolerance = 1e-6;
 constexpr double kParameterTolerance = 1e-8;
 constexpr double kGradientTolerance = 1e-10;
+// A thread takes longer to start than fewer steps to evaluate.
+constexpr size_t kBlocksAThread = 128;
 
 // What the solver moves: an unbounded number u for each parameter, so that a
 // bound is approached and never hit. Steps cut at a bound would otherwise stall
@@ -188,6 +192,11 @@ class DifferenceBlock : public ResidualBlock {
   ceres::DynamicNumericDiffCostFunction<DifferenceBlock, ceres::CENTRAL> cost_;
 };
 
+bool IsWithout(const SolveOptions& options, size_t group) {
+  const std::vector<size_t>& without = options.without_groups;
+  return std::find(without.begin(), without.end(), group) != without.end();
+}
+
 // Where nothing moves. Priors that are held cost nothing.
 double CostOf(const FitProblem& problem,
               const SolveOptions& options,
@@ -197,7 +206,7 @@ double CostOf(const FitProblem& problem,
   const double scale = problem.robust_scale() * options.widened;
   double cost = 0.0;
   for (size_t row = 0; row < problem.residuals(); ++row) {
-    if (problem.group_of(row) == options.without_group) continue;
+    if (IsWithout(options, problem.group_of(row))) continue;
     const double square = rows.residuals[row] * rows.residuals[row];
     cost += 0.5 * (scale == 0.0
                        ? square
@@ -239,6 +248,7 @@ void FitProblem::Add(std::unique_ptr<ResidualBlock> block,
     groups_ = std::max(groups_, group + 1);
     group_of_.push_back(group);
   }
+  first_row_.push_back(group_of_.size() - block->size());
   blocks_.push_back(std::move(block));
 }
 
@@ -253,18 +263,31 @@ bool FitProblem::Evaluate(std::span<const double> positions,
   const size_t count = parameters_.size();
   rows.residuals.assign(residuals(), 0.0);
   rows.slopes.assign(with_slopes ? residuals() * count : 0, 0.0);
-  bool finite = true;
-  size_t row = 0;
-  for (const auto& block : blocks_) {
-    const size_t size = block->size();
-    std::span<double> slopes;
-    if (with_slopes) {
-      slopes = std::span(rows.slopes).subspan(row * count, size * count);
+  const auto evaluate = [&](size_t first, size_t last) {
+    bool finite = true;
+    for (size_t i = first; i < last; ++i) {
+      const ResidualBlock& block = *blocks_[i];
+      const size_t row = first_row_[i];
+      std::span<double> slopes;
+      if (with_slopes) {
+        slopes =
+            std::span(rows.slopes).subspan(row * count, block.size() * count);
+      }
+      finite &=
+          block.Evaluate(positions,
+                         std::span(rows.residuals).subspan(row, block.size()),
+                         slopes);
     }
-    finite &= block->Evaluate(
-        positions, std::span(rows.residuals).subspan(row, size), slopes);
-    row += size;
-  }
+    return finite;
+  };
+  const size_t parts = blocks_.size() / kBlocksAThread;
+  if (parts < 2) return evaluate(0, blocks_.size());
+  std::atomic<bool> finite = true;
+  ParallelFor(parts, [&](size_t part) {
+    const size_t last =
+        part + 1 == parts ? blocks_.size() : (part + 1) * kBlocksAThread;
+    if (!evaluate(part * kBlocksAThread, last)) finite = false;
+  });
   return finite;
 }
 
@@ -302,7 +325,7 @@ std::optional<Solution> Solve(const FitProblem& problem,
   ceres::Problem solved(unowned);
   solved.AddResidualBlock(&prior, nullptr, evaluation.unbounded());
   for (size_t row = 0; row < problem.residuals(); ++row) {
-    if (problem.group_of(row) == options.without_group) continue;
+    if (IsWithout(options, problem.group_of(row))) continue;
     solved.AddResidualBlock(&rows.emplace_back(evaluation, row),
                             loss ? &*loss : nullptr,
                             evaluation.unbounded());

@@ -45,6 +45,7 @@ class ResidualBlock {
   virtual size_t size() const = 0;
   // `slopes`, where there are any: size() rows of one derivative a parameter,
   // 0 from the start. False where a residual is not finite.
+  // Blocks of a problem are evaluated side by side.
   virtual bool Evaluate(std::span<const double> positions,
                         std::span<double> residuals,
                         std::span<double> slopes) const = 0;
@@ -57,8 +58,6 @@ using ResidualFunction =
 std::unique_ptr<ResidualBlock> ByDifferences(size_t residuals,
                                              size_t parameters,
                                              ResidualFunction function);
-
-inline constexpr size_t kNoGroup = static_cast<size_t>(-1);
 
 class FitProblem {
  public:
@@ -98,6 +97,7 @@ class FitProblem {
   std::vector<BoundedParameter> parameters_;
   double robust_scale_;
   std::vector<std::unique_ptr<ResidualBlock>> blocks_;
+  std::vector<size_t> first_row_;  // of each block
   std::vector<size_t> group_of_;
   size_t groups_ = 0;
 };
@@ -108,8 +108,8 @@ struct Solution {
 };
 
 struct SolveOptions {
-  std::vector<bool> held = {};      // stay where they start; empty: none
-  size_t without_group = kNoGroup;  // fitted to the others
+  std::vector<bool> held = {};  // stay where they start; empty: none
+  std::vector<size_t> without_groups = {};  // fitted to the others
   // The problem's robust scale times this.
   double widened = 1.0;
 };

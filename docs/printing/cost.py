@@ -13,7 +13,8 @@ from .pages import Missing, Page, filled, table
 INTRODUCTION = """
 Times are medians of repetitions in one process (`build/release/bin/trainfare_benchmark`), and say
 as much as their machine; ratios and instructions say more. A *figure* is one quantity of a run:
-each made-up run has four. The exponent is that of the time over the last two rows.
+each made-up run of few places has four, one of as many places its step alone. The exponent is that
+of the time over the last two rows.
 """
 REPETITIONS = 5
 JOBS = {"8b_fsdp": "8 B on eight devices, FSDP", "8b_lora": "8 B with adapters on one",
@@ -47,13 +48,19 @@ def answers(program):
             *table(["job", "us"], "lr", rows)]
 
 
+FITS = (("figures of few places, all at once", "FitMeasurements/all_at_once"),
+        ("and without each run", "FitMeasurements/and_leave_one_out"),
+        ("steps of as many places, all at once", "FitPlaces/all_at_once"),
+        ("and without each run", "FitPlaces/and_leave_one_out"),
+        ("first answer by such a fit", "AnswerByPlaces"))
+
+
 def fits(program):
-    times = benchmarks(program, "FitMeasurements")
+    times = benchmarks(program, "FitMeasurements|FitPlaces|AnswerByPlaces")
     rows = []
-    for words, name in (("all at once", "all_at_once"),
-                        ("and without each run", "and_leave_one_out")):
-        of = {int(run.split("/")[2]): time for run, time in times.items()
-              if run.startswith(f"FitMeasurements/{name}/")}
+    for words, name in FITS:
+        of = {int(run[len(name) + 1:].split("/")[0]): time for run, time in times.items()
+              if run.startswith(f"{name}/")}
         (n1, t1), (n2, t2) = sorted(of.items())[-2:]
         rows += [[words, f"{n:,}", f"{time / 1e9:.3f}",
                   f"{math.log(t2 / t1) / math.log(n2 / n1):.2f}" if n == n2 else ""]

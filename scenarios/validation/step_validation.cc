@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string_view>
@@ -67,6 +68,18 @@ struct FitTask {
   std::vector<size_t> predict;
 };
 
+// A device with more workloads than are refitted one by one, and the rows of
+// each.
+struct ManyWorks {
+  size_t device = 0;
+  std::vector<size_t> fit_to;
+  std::vector<std::vector<size_t>> works;
+};
+
+// Of so many workloads of a device each is left out by a fit of its own; of
+// more, which tell no less without one, by what it weighs in a fit to all.
+constexpr size_t kMostRefits = 250;
+
 class StepProtocol {
  public:
   StepProtocol(const ValidateOptions& options,
@@ -96,6 +109,7 @@ class StepProtocol {
         const std::vector<FitTask> tasks = Tasks();
         ForEach(
             tasks.size(), "fits", [&](size_t i) { FitAndPredict(tasks[i]); });
+        for (const ManyWorks& of_device : many_works_) LeaveEachOut(of_device);
         break;
       }
     }
@@ -250,6 +264,15 @@ class StepProtocol {
     std::map<std::string, std::vector<size_t>> works;
     for (const size_t row : devices_[d].rows) {
       works[rows_[row].work].push_back(row);
+    }
+    if (works.size() > kMostRefits) {
+      ManyWorks& many = many_works_.emplace_back();
+      many.device = d;
+      many.fit_to = fittable;
+      for (auto& [work, members] : works) {
+        many.works.push_back(std::move(members));
+      }
+      return;
     }
     for (const auto& [work, members] : works) {
       FitTask task{d, {}, members};
@@ -427,25 +450,78 @@ class StepProtocol {
     });
   }
 
-  calibrate::Fit FitTo(size_t d, const std::vector<size_t>& rows) const {
+  // What some rows of a device measured, by the name that the fit knows it by,
+  // however the file wrote it.
+  struct Measured {
     std::vector<Observation> observations;
     std::vector<PowerObservation> powers;
-    observations.reserve(rows.size());
+  };
+  Measured MeasuredIn(size_t d, const std::vector<size_t>& rows) const {
+    const std::string& name = devices_[d].device.name;
+    Measured measured;
+    measured.observations.reserve(rows.size());
     for (const size_t row : rows) {
-      observations.push_back(*rows_[row].observation);
-      // The name that the fit knows it by, however the file wrote it.
-      observations.back().device = devices_[d].device.name;
+      measured.observations.push_back(*rows_[row].observation);
+      measured.observations.back().device = name;
       if (rows_[row].power == nullptr) continue;
-      powers.push_back(*rows_[row].power);
-      powers.back().device = devices_[d].device.name;
+      measured.powers.push_back(*rows_[row].power);
+      measured.powers.back().device = name;
     }
+    return measured;
+  }
+
+  static calibrate::FitOptions FitsOfValidation() {
     calibrate::FitOptions options;
     options.leave_one_out = false;
     options.name_runs = false;
+    return options;
+  }
+
+  calibrate::Fit FitTo(size_t d, const std::vector<size_t>& rows) const {
+    const hardware::Device& device = devices_[d].device;
+    const Measured measured = MeasuredIn(d, rows);
     calibrate::Fit fit =
-        calibrate::FitDevice(devices_[d].device, observations, options);
-    fit.power = calibrate::FitPower(devices_[d].device, fit, powers);
+        calibrate::FitDevice(device, measured.observations, FitsOfValidation());
+    fit.power = calibrate::FitPower(device, fit, measured.powers);
     return fit;
+  }
+
+  // Each workload by a fit to the others that is made from one fit to all.
+  void LeaveEachOut(const ManyWorks& of_device) {
+    const size_t d = of_device.device;
+    const hardware::Device& device = devices_[d].device;
+    const Measured measured = MeasuredIn(d, of_device.fit_to);
+    Attempt(devices_[d].rows, [&] {
+      const calibrate::FitsWithout fits(
+          device, measured.observations, FitsOfValidation());
+      ForEach(of_device.works.size(), "fits", [&](size_t i) {
+        const std::vector<size_t>& asked = of_device.works[i];
+        Attempt(asked, [&] {
+          PredictRows(Predictor(device, FitWithout(fits, measured, d, asked)),
+                      asked);
+        });
+      });
+    });
+  }
+
+  calibrate::Fit FitWithout(const calibrate::FitsWithout& fits,
+                            const Measured& measured,
+                            size_t d,
+                            const std::vector<size_t>& rows) const {
+    std::set<std::string> labels;
+    for (const size_t row : rows) labels.insert(rows_[row].observation->label);
+    std::optional<calibrate::Fit> fit = fits.Of(labels);
+    if (!fit) {
+      throw InputError(fmt::format(
+          "fit of {} refused: the solver did not converge without it",
+          devices_[d].device.name));
+    }
+    std::vector<PowerObservation> powers = measured.powers;
+    std::erase_if(powers, [&](const PowerObservation& power) {
+      return labels.contains(power.label);
+    });
+    fit->power = calibrate::FitPower(devices_[d].device, *fit, powers);
+    return *std::move(fit);
   }
 
   void FitAndPredict(const FitTask& task) {
@@ -531,6 +607,7 @@ class StepProtocol {
   std::vector<StepRow> rows_;
   std::vector<std::string> left_out_fits_;
   std::vector<DeviceRows> devices_;
+  std::vector<ManyWorks> many_works_;
 };
 
 }  // namespace

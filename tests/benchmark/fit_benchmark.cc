@@ -1,16 +1,19 @@
-// Fits of 100 to 5,000 measurements, with and without leaving each run out: how
-// the time grows is what to read, next to the greatest.
+// Fits of 100 to 5,000 measurements, of few places and of as many places, with
+// and without leaving each run out, and what answers by such a fit: how the time
+// grows is what to read, next to the greatest.
 
 #include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
+#include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/session/plan.h"
@@ -19,15 +22,35 @@
 namespace trainfare::calibrate {
 namespace {
 
-// Runs of four quantities each, few of one shape, 3 % noise around parameters
-// that are not the priors.
-std::vector<Observation> Measurements(const hardware::Device& device,
-                                      size_t runs) {
+// Parameters that are not the priors, at which runs are made up.
+std::vector<double> Truth(const hardware::Device& device) {
   std::vector<double> truth;
   for (const auto& info : hardware::ParametersOf(device.kind)) {
     truth.push_back(FromFitScale(
         info, ToFitScale(info, info.prior) + 0.4 * info.prior_sigma));
   }
+  return truth;
+}
+
+Observation Observed(const hardware::Device& device,
+                     const model::Workload& workload,
+                     size_t run,
+                     Quantity quantity,
+                     model::Seconds<> measured) {
+  Observation observation;
+  observation.label = std::to_string(run);
+  observation.device = device.name;
+  observation.workload = workload;
+  observation.quantity = quantity;
+  observation.measured = measured;
+  observation.relative_noise = 0.03;
+  return observation;
+}
+
+// Runs of four quantities each, few of one shape, 3 % noise around the truth.
+std::vector<Observation> Measurements(const hardware::Device& device,
+                                      size_t runs) {
+  const std::vector<double> truth = Truth(device);
   std::mt19937 random(1);
   std::normal_distribution<double> normal(0.0, 0.03);
   const std::vector<model::Workload> candidates =
@@ -42,15 +65,42 @@ std::vector<Observation> Measurements(const hardware::Device& device,
                                     Quantity::kForward,
                                     Quantity::kBackward,
                                     Quantity::kOptimizer}) {
-      Observation observation;
-      observation.label = std::to_string(run);
-      observation.device = device.name;
-      observation.workload = workload;
-      observation.quantity = quantity;
-      observation.measured = PartOf(time, quantity) * std::exp(normal(random));
-      observation.relative_noise = 0.03;
-      observations.push_back(std::move(observation));
+      observations.push_back(
+          Observed(device,
+                   workload,
+                   run,
+                   quantity,
+                   PartOf(time, quantity) * std::exp(normal(random))));
     }
+  }
+  return observations;
+}
+
+// Steps of as many places: any batch to 96 and length to 512 in 32s of the
+// candidates' models, 3 % noise and an error of 6 % that goes with the tokens.
+std::vector<Observation> DistinctSteps(const hardware::Device& device,
+                                       size_t runs) {
+  const std::vector<double> truth = Truth(device);
+  std::mt19937 random(2);
+  std::normal_distribution<double> normal(0.0, 0.03);
+  const std::vector<model::Workload> candidates =
+      CandidateRuns(device, {model::Precision::kFp32});
+  std::set<std::string> seen;
+  std::vector<Observation> observations;
+  while (observations.size() < runs) {
+    model::Workload workload = candidates[random() % candidates.size()];
+    workload.batch = 1 + static_cast<int64_t>(random() % 96);
+    workload.sequence_length = 32 * (1 + static_cast<int64_t>(random() % 16));
+    if (!seen.insert(Describe(workload)).second) continue;
+    const double error =
+        0.06 * std::sin(std::log(static_cast<double>(workload.tokens())));
+    observations.push_back(
+        Observed(device,
+                 workload,
+                 observations.size(),
+                 Quantity::kStep,
+                 StepModel(device, workload).Time(truth).total() *
+                     std::exp(error + normal(random))));
   }
   return observations;
 }
@@ -74,6 +124,54 @@ BENCHMARK_CAPTURE(FitMeasurements, all_at_once, false)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 BENCHMARK_CAPTURE(FitMeasurements, and_leave_one_out, true)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Complexity()
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+void FitPlaces(benchmark::State& state, bool leave_one_out) {
+  const hardware::Device device = hardware::HostCpu();
+  const std::vector<Observation> observations =
+      DistinctSteps(device, static_cast<size_t>(state.range(0)));
+  FitOptions options;
+  options.leave_one_out = leave_one_out;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(FitDevice(device, observations, options));
+  }
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK_CAPTURE(FitPlaces, all_at_once, false)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Complexity()
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(FitPlaces, and_leave_one_out, true)
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(5000)
+    ->Complexity()
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+// From a fit at hand to its first answer.
+void AnswerByPlaces(benchmark::State& state) {
+  const hardware::Device device = hardware::HostCpu();
+  const std::vector<Observation> observations =
+      DistinctSteps(device, static_cast<size_t>(state.range(0)));
+  FitOptions options;
+  options.leave_one_out = false;
+  const Fit fit = FitDevice(device, observations, options);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        Predictor(device, fit).Predict(observations.front().workload));
+  }
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(AnswerByPlaces)
     ->Arg(100)
     ->Arg(1000)
     ->Arg(5000)

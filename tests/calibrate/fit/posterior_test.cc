@@ -69,9 +69,10 @@ double WorstDifference(const SyntheticProblem& data) {
   double worst = 0.0;
   for (size_t run = 0; run < without.size(); ++run) {
     REQUIRE(without[run].has_value());
-    const auto refit = Solve(data.problem,
-                             posterior->positions,
-                             {.held = posterior->held, .without_group = run});
+    const auto refit =
+        Solve(data.problem,
+              posterior->positions,
+              {.held = posterior->held, .without_groups = {run}});
     REQUIRE(refit.has_value());
     const double x = std::exp2(static_cast<double>(run % 12));
     worst = std::max(worst,

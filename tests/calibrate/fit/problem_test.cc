@@ -93,7 +93,7 @@ TEST_CASE("a robust loss lets an outlier go, and a group can be left out") {
   CHECK(problem.Weight(500.0) < 1e-4);
   CHECK(problem.Weight(0.0) == 1.0);
   const auto without =
-      Solve(problem, {1.0, 2.0}, {.held = {}, .without_group = 5});
+      Solve(problem, {1.0, 2.0}, {.held = {}, .without_groups = {5}});
   REQUIRE(without.has_value());
   CHECK(without->positions[1] == Approx(2.0).epsilon(1e-6));
 }

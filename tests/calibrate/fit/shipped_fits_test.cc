@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/own_figures.h"
+#include "calibrate/fit/predictor.h"
 #include "calibrate/fit/rank_step.h"
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/engine_profile.h"
@@ -229,6 +231,63 @@ TEST_CASE("rows left out by leverage are as their refits" *
           0.1 * refits.residual_scatter);
     CHECK(std::abs(fit.leave_one_out_error - refits.leave_one_out_error) <
           0.1 * refits.residual_scatter);
+  }
+}
+
+// The same of whole fits without a workload: predictions, their intervals and
+// what the fits say of themselves.
+TEST_CASE("fits without a workload are as fits to the others" *
+          doctest::test_suite("shared/measurements/nvidia_dle_training") *
+          doctest::skip(!SharedHas(kTrainingTable))) {
+  FitOptions options;
+  options.leave_one_out = false;
+  options.name_runs = false;
+  const std::vector<Observation> table =
+      ReadTable(SharedPath(kTrainingTable).string()).observations;
+  for (const char* name : {"a100_sxm4_40gb", "v100_sxm3_32gb"}) {
+    CAPTURE(name);
+    const hardware::Device& device =
+        hardware::DeviceCatalog::Shipped().Find(name);
+    const std::vector<Step> steps = OfDevice(device, table, {}, {}).steps;
+    std::map<std::string, std::vector<Observation>> works;
+    std::vector<Observation> rows;
+    for (const Step& step : steps) {
+      rows.push_back(step.observation);
+      works[Describe(step.observation.workload)].push_back(step.observation);
+    }
+    const FitsWithout fits(device, rows, options);
+    double sum = 0;
+    double sum_of_sigmas = 0;
+    double scatter = 0;
+    double count = 0;
+    for (const auto& [work, left_out] : works) {
+      std::set<std::string> labels;
+      for (const Observation& o : left_out) labels.insert(o.label);
+      std::vector<Observation> others = rows;
+      std::erase_if(others, [&](const Observation& o) {
+        return labels.contains(o.label);
+      });
+      std::optional<Fit> by_leverage = fits.Of(labels);
+      REQUIRE(by_leverage.has_value());
+      const Fit own = FitDevice(device, others, options);
+      REQUIRE(by_leverage->runs.size() == own.runs.size());
+      CHECK(by_leverage->provenance.observations ==
+            own.provenance.observations);
+      CHECK(by_leverage->range.max_tokens == own.range.max_tokens);
+      CHECK(by_leverage->range.settings == own.range.settings);
+      const model::Workload& asked = left_out.front().workload;
+      const StepPrediction a = Predictor(device, *by_leverage).Predict(asked);
+      const StepPrediction b = Predictor(device, own).Predict(asked);
+      CHECK(a.grade == b.grade);
+      sum += std::abs(std::log(a.time.total() / b.time.total()));
+      sum_of_sigmas += std::abs(std::log(a.log_sigma / b.log_sigma));
+      scatter += own.residual_scatter;
+      ++count;
+    }
+    // Of tens of workloads one may decide whether a parameter is held, where a
+    // fit of its own differs most; with hundreds none does.
+    CHECK(sum < 0.25 * scatter);
+    CHECK(sum_of_sigmas / count < 0.1);
   }
 }
 

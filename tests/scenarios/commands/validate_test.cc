@@ -111,6 +111,35 @@ TEST_CASE("fitting to the rows takes a common slowdown away") {
   }
 }
 
+// 273 workloads of a device: more than get a fit of their own.
+TEST_CASE("of many workloads each is left out by what it weighs") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  std::string text(kHeader);
+  for (int batch = 1; batch <= 17; ++batch) {
+    for (int length = 16; length <= 256; length += 16) {
+      const double step_ms = 12.0 + 0.012 * batch * length;
+      text += Row("a10", batch, length, "fp16", step_ms);
+    }
+  }
+  // One that is off by a factor of 3 is told by the others, not by itself.
+  text += Row("a10", 18, 100, "fp16", 3.0 * (12.0 + 0.012 * 1800));
+  const std::string file = folder.Write("many.csv", text);
+  const Json left_out = Result(file, "leave-one-out");
+  const Json in_sample = Result(file, "in-sample");
+  CHECK(left_out.at("overall").at("n") == 273);
+  CHECK(left_out.at("skipped").empty());
+  const double median = left_out.at("overall").at("median");
+  CHECK(median < 5.0);
+  CHECK(median ==
+        doctest::Approx(in_sample.at("overall").at("median").get<double>())
+            .epsilon(0.5));
+  CHECK(left_out.at("overall").at("max").get<double>() > 50.0);
+  for (const Json& row : left_out.at("rows")) {
+    CHECK(row.at("grade") != "measured");
+  }
+}
+
 TEST_CASE("rows that were fitted are named and not counted, but in-sample") {
   const FitFolder none;
   const TemporaryFolder folder;
