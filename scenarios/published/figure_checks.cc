@@ -18,33 +18,26 @@ using calibrate::PublishedRow;
 using model::InputError;
 using FormulaKind = PublishedFormula::Kind;
 
-struct WorkedOut {
-  double value = 0;
-  double slack = 0;  // share of it that printed digits leave open
-};
-
 // Formulas as they are of one row.
 class RowArithmetic {
  public:
   RowArithmetic(const Published& published, const PublishedRow& row)
       : published_(published), row_(row) {}
 
-  WorkedOut Of(const PublishedFormula& formula) const {
+  double Of(const PublishedFormula& formula) const {
     switch (formula.kind) {
       case FormulaKind::kNumber:
-        return {formula.number, 0};
+        return formula.number;
       case FormulaKind::kPrinted:
         return Printed(formula);
       case FormulaKind::kFact:
-        return {formula.fact(published_.RunOf(row_)), 0};
+        return formula.fact(published_.RunOf(row_));
       case FormulaKind::kProduct:
       case FormulaKind::kQuotient:
         return Product(formula);
       case FormulaKind::kSum:
       case FormulaKind::kDifference:
         return Sum(formula);
-      case FormulaKind::kOverLargest:
-        return OverLargest(formula.operands.front());
     }
     ENSURE(false, "a formula that nobody works out");
   }
@@ -72,50 +65,33 @@ class RowArithmetic {
                        formula.part.value_or(""));
   }
 
-  WorkedOut Printed(const PublishedFormula& formula) const {
+  double Printed(const PublishedFormula& formula) const {
     const std::string id = IdOf(formula);
     const PublishedRow* row = published_.Find(id);
     if (row == nullptr) throw InputError(fmt::format("{} is not printed", id));
-    return {row->value.low, row->value.tolerance / row->value.low};
+    return row->value.low;
   }
 
-  WorkedOut Product(const PublishedFormula& formula) const {
-    WorkedOut result = Of(formula.operands.front());
+  double Product(const PublishedFormula& formula) const {
+    double result = Of(formula.operands.front());
     for (size_t i = 1; i < formula.operands.size(); ++i) {
-      const WorkedOut factor = Of(formula.operands[i]);
+      const double factor = Of(formula.operands[i]);
       if (formula.kind == FormulaKind::kProduct) {
-        result.value *= factor.value;
+        result *= factor;
       } else {
-        result.value /= factor.value;
+        result /= factor;
       }
-      result.slack += factor.slack;
     }
     return result;
   }
 
-  WorkedOut Sum(const PublishedFormula& formula) const {
-    WorkedOut result;
-    double open = 0;
-    for (size_t i = 0; i < formula.operands.size(); ++i) {
-      const bool taken = i > 0 && formula.kind == FormulaKind::kDifference;
-      const WorkedOut term = Of(formula.operands[i]);
-      result.value += taken ? -term.value : term.value;
-      open += std::abs(term.value) * term.slack;
+  double Sum(const PublishedFormula& formula) const {
+    double result = Of(formula.operands.front());
+    for (size_t i = 1; i < formula.operands.size(); ++i) {
+      const double term = Of(formula.operands[i]);
+      result += formula.kind == FormulaKind::kDifference ? -term : term;
     }
-    result.slack = open / std::abs(result.value);
     return result;
-  }
-
-  WorkedOut OverLargest(const PublishedFormula& operand) const {
-    const WorkedOut own = Of(operand);
-    WorkedOut largest;
-    for (const PublishedRow& other : published_.rows) {
-      if (other.check != row_.check) continue;
-      const WorkedOut one = RowArithmetic(published_, other).Of(operand);
-      if (one.value > largest.value) largest = one;
-    }
-    const double share = own.value / largest.value;
-    return {share, share < 1.0 ? own.slack + largest.slack : 0.0};
   }
 
   const Published& published_;
@@ -130,16 +106,10 @@ bool FiguresArePrinted(const Published& published, const PublishedRow& row) {
 
 PublishedAnswer CheckFigure(const Published& published,
                             const PublishedRow& row) {
-  const WorkedOut result = RowArithmetic(published, row).Of(*row.check);
-  if (!std::isfinite(result.value)) {
-    throw InputError("its check divides by nothing");
-  }
   PublishedAnswer answer;
-  answer.value = result.value;
-  if (row.check->kind == FormulaKind::kOverLargest && result.slack > 0 &&
-      std::isfinite(result.slack)) {
-    answer.low = result.value * (1 - result.slack);
-    answer.high = result.value * (1 + result.slack);
+  answer.value = RowArithmetic(published, row).Of(*row.check);
+  if (!std::isfinite(*answer.value)) {
+    throw InputError("its check divides by nothing");
   }
   return answer;
 }

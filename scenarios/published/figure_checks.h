@@ -12,8 +12,7 @@ namespace trainfare::scenarios {
 bool FiguresArePrinted(const calibrate::Published& published,
                        const calibrate::PublishedRow& row);
 
-// In base units, with the ends that printed digits leave to a share of the
-// largest. Throws InputError where a figure is not printed or not stated.
+// In base units. Throws InputError where a figure is not printed or not stated.
 PublishedAnswer CheckFigure(const calibrate::Published& published,
                             const calibrate::PublishedRow& row);
 

@@ -119,7 +119,7 @@ class FormulaReader {
                                 std::string_view name,
                                 PublishedFormula& formula);
   };
-  static const std::array<Operation, 9> kOperations;
+  static const std::array<Operation, 8> kOperations;
 
   static const Operation& OperationOf(const Reader& map) {
     const Operation* found = nullptr;
@@ -190,16 +190,10 @@ class FormulaReader {
     }
   }
 
-  void OverLargest(const Reader& map,
-                   std::string_view name,
-                   PublishedFormula& formula) {
-    formula.operands = {Read(map.Map(name))};
-  }
-
   const OwnQuantities& own_;
 };
 
-constexpr std::array<FormulaReader::Operation, 9> FormulaReader::kOperations = {
+constexpr std::array<FormulaReader::Operation, 8> FormulaReader::kOperations = {
     {
         {"number", Kind::kNumber, &FormulaReader::Number},
         {"printed", Kind::kPrinted, &FormulaReader::Printed},
@@ -209,7 +203,6 @@ constexpr std::array<FormulaReader::Operation, 9> FormulaReader::kOperations = {
         {"quotient", Kind::kQuotient, &FormulaReader::Operands},
         {"sum", Kind::kSum, &FormulaReader::Operands},
         {"difference", Kind::kDifference, &FormulaReader::Operands},
-        {"over_largest", Kind::kOverLargest, &FormulaReader::OverLargest},
     }};
 
 }  // namespace

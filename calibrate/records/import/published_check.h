@@ -28,9 +28,6 @@ struct PublishedFormula {
     kQuotient,
     kSum,
     kDifference,
-    // Of two figures each known to its digits only: the operand of a row over
-    // the largest of all rows that are checked by this formula.
-    kOverLargest,
   };
   Kind kind = Kind::kNumber;
   double number = 0;

@@ -134,12 +134,10 @@ void ReadBatch(const RunReader& reader, PublishedRun& run) {
 }
 
 // What tells a reader more of a run, and no model asks for: which other device
-// its label fits, what else was varied, the launch of the one kernel profiled.
+// its label fits, what else was varied.
 void CheckRemarks(const RunReader& reader, const Reader& map) {
   reader.Parsed("or_device", KnownDevice);
   map.OptionalText("setting");
-  map.OptionalInteger("grid", 1, model::kMostSamples);
-  map.OptionalInteger("block", 1, model::kMostSamples);
 }
 
 // How the run was set up besides its shape.

@@ -90,27 +90,6 @@ TEST_CASE("a formula is worked out of printed figures and facts of the run") {
   CHECK(*Checked("{ device: peak.fp16_dense }").value == 65e12);
 }
 
-TEST_CASE("a share of the largest is as sure as the digits of both") {
-  const PublishedAnswer share =
-      Checked("{ over_largest: { printed: run_time } }");
-  CHECK(*share.value == 0.5);
-  // 20 s and 40 s are known to half a second: 2.5 % and 1.25 %.
-  CHECK(*share.low == doctest::Approx(0.5 * 0.9625).epsilon(1e-12).scale(0));
-  CHECK(*share.high == doctest::Approx(0.5 * 1.0375).epsilon(1e-12).scale(0));
-  // 40 s and 80 s, each a sum of figures that are so sure.
-  const PublishedAnswer sum = Checked(
-      "{ over_largest: { sum: [{ printed: run_time }, { printed: run_time }] } "
-      "}");
-  CHECK(*sum.low == doctest::Approx(*share.low).epsilon(1e-12).scale(0));
-  // Of the largest itself nothing is open.
-  const Published published =
-      Document("  score: { over_largest: { printed: run_time } }\n");
-  const PublishedAnswer one =
-      CheckFigure(published, *published.Find("b/score"));
-  CHECK(*one.value == 1.0);
-  CHECK_FALSE(one.low.has_value());
-}
-
 TEST_CASE("a check says which figure it lacks") {
   CHECK(WhyNot("{ printed: energy }") == "b/energy is not printed");
   CHECK(WhyNot("{ printed: layer_time, part: head }") ==
@@ -133,8 +112,8 @@ TEST_CASE("a check says which figure it lacks") {
 
 TEST_CASE("figures are arithmetic where all that they are of is printed") {
   const Published published = Document(
-      "  score: { product: [{ printed: run_time }, { over_largest: { "
-      "printed: weight.time } }] }\n");
+      "  score: { product: [{ printed: run_time }, { printed: weight.time }] "
+      "}\n");
   CHECK_FALSE(FiguresArePrinted(published, *published.Find("a/score/b")));
   CHECK(FiguresArePrinted(published, *published.Find("b/score")));
 }
@@ -155,7 +134,7 @@ TEST_CASE("every check of the data has rows, and every figure a way") {
     CHECK(rows[i].checks_data == (row.check != nullptr));
     if (rows[i].checks_data) ++checked;
   }
-  CHECK(checked == 142);
+  CHECK(checked == 118);
 }
 
 }  // namespace trainfare::scenarios
