@@ -157,7 +157,7 @@ RankStepTime StepOfRank::OverAs(
               slower);
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
-  step.traffic = added.traffic;
+  step.traffic = std::move(added.traffic);
   if (model::RulesOf(workload_).launches != model::Launches::kOnce) {
     step.host = ranks.host;
   }

@@ -105,10 +105,16 @@ std::vector<Observation> DistinctSteps(const hardware::Device& device,
   return observations;
 }
 
-void FitMeasurements(benchmark::State& state, bool leave_one_out) {
-  const hardware::Device device = hardware::HostCpu();
-  const std::vector<Observation> observations =
-      Measurements(device, static_cast<size_t>(state.range(0)) / 4);
+// Of how many observations, and how a fit to them is timed.
+void OfSizes(benchmark::internal::Benchmark* timed) {
+  timed->Arg(100)->Arg(1000)->Arg(5000);
+  timed->Complexity()->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+
+void FitTo(benchmark::State& state,
+           const hardware::Device& device,
+           const std::vector<Observation>& observations,
+           bool leave_one_out) {
   FitOptions options;
   options.leave_one_out = leave_one_out;
   for (auto _ : state) {
@@ -116,46 +122,26 @@ void FitMeasurements(benchmark::State& state, bool leave_one_out) {
   }
   state.SetComplexityN(state.range(0));
 }
-BENCHMARK_CAPTURE(FitMeasurements, all_at_once, false)
-    ->Arg(100)
-    ->Arg(1000)
-    ->Arg(5000)
-    ->Complexity()
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(FitMeasurements, and_leave_one_out, true)
-    ->Arg(100)
-    ->Arg(1000)
-    ->Arg(5000)
-    ->Complexity()
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+
+void FitMeasurements(benchmark::State& state, bool leave_one_out) {
+  const hardware::Device device = hardware::HostCpu();
+  FitTo(state,
+        device,
+        Measurements(device, static_cast<size_t>(state.range(0)) / 4),
+        leave_one_out);
+}
+BENCHMARK_CAPTURE(FitMeasurements, all_at_once, false)->Apply(OfSizes);
+BENCHMARK_CAPTURE(FitMeasurements, and_leave_one_out, true)->Apply(OfSizes);
 
 void FitPlaces(benchmark::State& state, bool leave_one_out) {
   const hardware::Device device = hardware::HostCpu();
-  const std::vector<Observation> observations =
-      DistinctSteps(device, static_cast<size_t>(state.range(0)));
-  FitOptions options;
-  options.leave_one_out = leave_one_out;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(FitDevice(device, observations, options));
-  }
-  state.SetComplexityN(state.range(0));
+  FitTo(state,
+        device,
+        DistinctSteps(device, static_cast<size_t>(state.range(0))),
+        leave_one_out);
 }
-BENCHMARK_CAPTURE(FitPlaces, all_at_once, false)
-    ->Arg(100)
-    ->Arg(1000)
-    ->Arg(5000)
-    ->Complexity()
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(FitPlaces, and_leave_one_out, true)
-    ->Arg(100)
-    ->Arg(1000)
-    ->Arg(5000)
-    ->Complexity()
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+BENCHMARK_CAPTURE(FitPlaces, all_at_once, false)->Apply(OfSizes);
+BENCHMARK_CAPTURE(FitPlaces, and_leave_one_out, true)->Apply(OfSizes);
 
 // From a fit at hand to its first answer.
 void AnswerByPlaces(benchmark::State& state) {
@@ -171,13 +157,7 @@ void AnswerByPlaces(benchmark::State& state) {
   }
   state.SetComplexityN(state.range(0));
 }
-BENCHMARK(AnswerByPlaces)
-    ->Arg(100)
-    ->Arg(1000)
-    ->Arg(5000)
-    ->Complexity()
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+BENCHMARK(AnswerByPlaces)->Apply(OfSizes);
 
 void ChooseNextRun(benchmark::State& state) {
   const hardware::Device device = hardware::HostCpu();
