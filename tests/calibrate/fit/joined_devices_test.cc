@@ -86,8 +86,8 @@ TEST_CASE("the slopes of a step over several are those of differences") {
   // By model, and whether its state is shared: every gather of Mixtral's
   // experts and of adapters waits for the host.
   struct Case {
-    const char* model;
-    model::Shard shard;
+    const char* model = "";
+    model::Shard shard = model::Shard::kNone;
     bool adapters = false;
   };
   for (const Case& of : {Case{"bert-large", model::Shard::kNone},
