@@ -14,7 +14,7 @@ namespace trainfare::calibrate {
 namespace {
 
 // Whether this thread is at work for a loop already.
-thread_local bool inside = false;
+thread_local bool at_work = false;
 
 }  // namespace
 
@@ -26,11 +26,11 @@ void ParallelFor(size_t count,
   std::mutex failing;
   // Loops in a loop have its threads already.
   const size_t threads =
-      inside ? 1
-             : std::min<size_t>(
-                   count, std::max(1U, std::thread::hardware_concurrency()));
+      at_work ? 1
+              : std::min<size_t>(
+                    count, std::max(1U, std::thread::hardware_concurrency()));
   const auto run = [&] {
-    const bool was_inside = std::exchange(inside, inside || threads > 1);
+    const bool was_at_work = std::exchange(at_work, at_work || threads > 1);
     for (size_t i = next++; i < count; i = next++) {
       try {
         work(i);
@@ -41,7 +41,7 @@ void ParallelFor(size_t count,
         next = count;  // the others stop behind what they are at
       }
     }
-    inside = was_inside;
+    at_work = was_at_work;
   };
   {
     std::vector<std::jthread> pool;
