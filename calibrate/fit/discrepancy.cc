@@ -13,6 +13,7 @@
 #include "calibrate/fit/process_likelihood.h"
 #include "calibrate/records/observation.h"
 #include "calibrate/records/statistics.h"
+#include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -146,20 +147,23 @@ Place PlaceOf(const model::Workload& workload, const hardware::Device& device) {
 }
 
 ErrorPoint ErrorPointOf(const Place& place) {
-  const auto log_of = [](int64_t value) {
-    return std::log(static_cast<double>(value)) / std::log(kErrorReach);
+  const hardware::ErrorFacts& facts = hardware::FactsOfErrors();
+  const auto log_of = [reach = std::log(facts.reach)](int64_t value) {
+    return std::log(static_cast<double>(value)) / reach;
   };
   // Time goes with the hidden size squared.
-  return {{log_of(place.batch),
-           log_of(place.sequence_length),
-           2.0 * log_of(place.hidden),
-           log_of(place.layers),
-           std::log(place.power_share.value_or(1.0)) / std::log(kPowerReach)},
-          place.settings};
+  return {
+      {log_of(place.batch),
+       log_of(place.sequence_length),
+       2.0 * log_of(place.hidden),
+       log_of(place.layers),
+       std::log(place.power_share.value_or(1.0)) / std::log(facts.power_reach)},
+      place.settings};
 }
 
 double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b) {
-  return a.settings == b.settings ? 1.0 : kOtherSettings;
+  return a.settings == b.settings ? 1.0
+                                  : hardware::FactsOfErrors().other_settings;
 }
 
 double SquaredDistance(const ErrorPoint& a, const ErrorPoint& b) {

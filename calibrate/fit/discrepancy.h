@@ -9,14 +9,14 @@
 //   D_ij = s^2 exp(-|x_i - x_j|^2 / 2) c_ij        A = D + n^2 I
 //   mean(x) = d(x)^T A^-1 r      variance(x) = s^2 - d(x)^T A^-1 d(x)
 //
-//   x   logs of batch, length, hidden size and layers, over log kErrorReach, and
-//       of the limit of power, over log kPowerReach
-//   c   1 where precision, stack and kind of work agree, else kOtherSettings
+//   x   logs of batch, length, hidden size squared and layers, over the log of
+//       their reach, and of the limit of power, over that of its own
+//   c   1 where precision, stack and kind of work agree, else less
 //   s   size of the formula's error, n of the noise: the pair of a grid with
 //       the greatest marginal likelihood
 //
 // A prediction is divided by exp(mean); far from all runs the mean is 0, and
-// the formula stands alone. Source: Kennedy & O'Hagan 2001, Bayesian
+// the formula stands alone. Reaches and c: hardware::ErrorFacts. Source: Kennedy & O'Hagan 2001, Bayesian
 // calibration of computer models; Rasmussen & Williams 2006, equations 2.25,
 // 2.26, 2.30 and 5.12. Check: tests/calibrate/fit/discrepancy_test.cc,
 // docs/models/calibration.md.
@@ -43,14 +43,6 @@
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// Factor in batch, in length, in hidden size squared and in layers over which
-// the formula's error is alike.
-inline constexpr double kErrorReach = 4.0;
-// The same of a limit of power that is set, over the board's own.
-inline constexpr double kPowerReach = 1.5;
-// Correlation of the errors of two stacks, precisions or kinds of work.
-inline constexpr double kOtherSettings = 0.3;
 
 // Where a workload stands among others.
 struct Place {

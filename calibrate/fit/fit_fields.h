@@ -389,7 +389,10 @@ AloneParameter(FitLike&) -> AloneParameter<FitLike>;
 template <class Archive, class FitLike>
 void VisitFields(Archive& archive, const AloneParameter<FitLike>& of_kernels) {
   FitLike& fit = of_kernels.fit;
-  if constexpr (model::ReadingArchive<Archive>) fit.alone.emplace();
+  // A reader asks for the keys before it has one.
+  if constexpr (!std::is_const_v<FitLike>) {
+    if (!fit.alone) fit.alone.emplace();
+  }
   archive(model::Field{.name = "name", .required = true, .plain = true},
           fit.alone->name);
   const auto* info = hardware::FindParameter(hardware::ParametersOf(fit.kind),

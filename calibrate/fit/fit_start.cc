@@ -14,6 +14,9 @@ namespace {
 // first.
 constexpr std::array kWiderScales = {16.0, 4.0};
 
+// So many runs show where a solution is.
+constexpr size_t kEnoughRuns = 500;
+
 void SetSigmas(const ModelErrors& errors, FitData& data) {
   for (Datum& datum : data.data) datum.sigma = Sigma(datum, errors);
 }
@@ -27,8 +30,10 @@ ModelErrors EstimateErrors(const FitProblem& problem,
                            std::vector<double>& start) {
   ModelErrors errors = AssumedErrors(options);
   SetSigmas(errors, data);
+  const size_t stride = std::max<size_t>(1, problem.groups() / kEnoughRuns);
   for (const double wider : kWiderScales) {
-    std::optional<Solution> solved = Solve(problem, start, {.widened = wider});
+    std::optional<Solution> solved =
+        Solve(problem, start, {.stride = stride, .widened = wider});
     if (!solved) continue;
     start = std::move(solved->positions);
     errors = ErrorsAt(data, start, options);

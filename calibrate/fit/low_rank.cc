@@ -13,16 +13,14 @@ LowRank IncompleteCholesky(Eigen::Index rows, const EntryOf& entry) {
   for (Eigen::Index i = 0; i < rows; ++i) left[i] = entry(i, i);
   LowRank found;
   Eigen::MatrixXd& factor = found.factor;
-  factor.resize(rows, std::min(rows, kExactRank));
+  const Eigen::Index most_rank = std::min(rows, kMostRank);
+  factor.resize(rows, most_rank);
   Eigen::VectorXd column(rows);
   Eigen::Index rank = 0;
-  for (; rank < rows; ++rank) {
+  for (; rank < most_rank; ++rank) {
     Eigen::Index pivot = 0;
     const double most = left.maxCoeff(&pivot);
-    if (most <= (rank < kExactRank ? kExactLeft : kMostLeft)) break;
-    if (rank == factor.cols()) {
-      factor.conservativeResize(Eigen::NoChange, std::min(rows, 2 * rank));
-    }
+    if (most <= (rank < kExactRank ? kNothingLeft : kMostLeft)) break;
     for (Eigen::Index i = 0; i < rows; ++i) column[i] = entry(i, pivot);
     column.noalias() -=
         factor.leftCols(rank) * factor.row(pivot).head(rank).transpose();
@@ -36,6 +34,7 @@ LowRank IncompleteCholesky(Eigen::Index rows, const EntryOf& entry) {
     found.pivots.push_back(pivot);
   }
   factor.conservativeResize(Eigen::NoChange, rank);
+  if (rows > 0) found.left = std::max(0.0, left.mean());
   found.gram.setZero(rank, rank);
   found.gram.selfadjointView<Eigen::Lower>().rankUpdate(factor.transpose());
   found.gram.triangularView<Eigen::StrictlyUpper>() = found.gram.transpose();
@@ -45,7 +44,7 @@ LowRank IncompleteCholesky(Eigen::Index rows, const EntryOf& entry) {
 LowRankInverse::LowRankInverse(LowRank low_rank, double size, double noise)
     : low_rank_(std::move(low_rank)),
       size_(size * size),
-      noise_(noise * noise) {
+      noise_(noise * noise + size_ * low_rank_.left) {
   Eigen::MatrixXd inner = size_ * low_rank_.gram;
   inner.diagonal().array() += noise_;
   inner_.compute(inner);
@@ -67,7 +66,7 @@ Eigen::VectorXd LowRankInverse::Diagonal() const {
 
 // With p = L_P^-1 k_x what the pivots tell of the place:
 //
-//   s^2 (k - p^T p) + n^2 s^2 p^T M^-1 p
+//   s^2 (k - p^T p) + m^2 s^2 p^T M^-1 p
 //
 // two terms that are not below 0, and nothing large that cancels.
 double LowRankInverse::VarianceAt(double own,

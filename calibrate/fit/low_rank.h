@@ -1,23 +1,24 @@
 #pragma once
 
-// A covariance of many places as that of few: K ~ L L^T.
+// A covariance of many places as that of few: K ~ L L^T + e I.
 //
 //   K    (n, n), symmetric, no eigenvalue below 0
 //   L    (n, r): Cholesky's factor, the row with the most variance left taken
-//        next, until none has more than a tolerance left
-//   A    s^2 L L^T + n^2 I         M = s^2 L^T L + n^2 I, of (r, r)
+//        next, until none has more than a tolerance left or there are kMostRank
+//   e    mean of the variance that L L^T leaves of the rows
+//   A    s^2 L L^T + m^2 I         m^2 = n^2 + s^2 e, n the noise
+//   M    s^2 L^T L + m^2 I, of (r, r)
 //
-//   A^-1 = (I - s^2 L M^-1 L^T) / n^2
-//   log det A = log det M + (n - r) log n^2
+//   A^-1 = (I - s^2 L M^-1 L^T) / m^2
+//   log det A = log det M + (n - r) log m^2
 //
-// so that n places cost n r^2. What is left out, E = K - L L^T, has no
-// eigenvalue below 0 either, and changes y^T A^-1 y and log det A by less than
-// s^2 tr(E) / n^2, of themselves and absolutely. A smooth kernel's K has few
-// ranks: 5,000 places of ten models in batches to 96 and lengths to 512 have
-// 800.
-// Source: Harbrecht, Peters & Schneider 2012, On the low-rank approximation by
-// the pivoted Cholesky decomposition; Rasmussen & Williams 2006, A.9 and 8.1.
-// Check: tests/calibrate/fit/low_rank_test.cc.
+// so that n places cost n r^2: up to kExactRank of them are exact, and many more
+// cost as they are. What varies between the places that were taken, where so
+// many stand close to each other, is noise (the projected process with its
+// trace). Source: Harbrecht, Peters & Schneider 2012, On the low-rank
+// approximation by the pivoted Cholesky decomposition; Rasmussen & Williams
+// 2006, A.9, 8.1 and 8.3.4; Quinonero-Candela & Rasmussen 2005. Check:
+// tests/calibrate/fit/low_rank_test.cc.
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -28,15 +29,17 @@ namespace trainfare::calibrate {
 
 // So many columns cost next to nothing: with fewer L L^T is K to its digits.
 inline constexpr Eigen::Index kExactRank = 256;
-inline constexpr double kExactLeft = 1e-12;
-// Beyond them, the variance that any row may have left, where the variances of
-// K are near 1 and s below 20 n.
-inline constexpr double kMostLeft = 1e-8;
+inline constexpr double kNothingLeft = 1e-12;
+// Beyond them, the most columns, and the variance that any row may have left,
+// where the variances of K are near 1.
+inline constexpr Eigen::Index kMostRank = 512;
+inline constexpr double kMostLeft = 1e-6;
 
 struct LowRank {
   Eigen::MatrixXd factor;            // L
   Eigen::MatrixXd gram;              // L^T L
   std::vector<Eigen::Index> pivots;  // rows in the order in which L took them
+  double left = 0;                   // e
 
   Eigen::Index rows() const { return factor.rows(); }
   Eigen::Index rank() const { return factor.cols(); }
@@ -46,7 +49,7 @@ struct LowRank {
 using EntryOf = std::function<double(Eigen::Index row, Eigen::Index column)>;
 LowRank IncompleteCholesky(Eigen::Index rows, const EntryOf& entry);
 
-// A^-1, n above 0.
+// A^-1; s, and n above 0.
 class LowRankInverse {
  public:
   LowRankInverse() = default;
@@ -56,14 +59,14 @@ class LowRankInverse {
   // A^-1 y, and the diagonal of A^-1.
   Eigen::VectorXd Solve(const Eigen::VectorXd& y) const;
   Eigen::VectorXd Diagonal() const;
-  // s^2 (k - k_x^T (K + n^2 / s^2 I)^-1 k_x): the variance at another place,
+  // s^2 (k - k_x^T (K + m^2 / s^2 I)^-1 k_x): the variance at another place,
   // whose own entry of K is `own` = k and those with the pivots `at_pivots`.
   double VarianceAt(double own, const Eigen::VectorXd& at_pivots) const;
 
  private:
   LowRank low_rank_;
   double size_ = 0;                    // s^2
-  double noise_ = 1;                   // n^2
+  double noise_ = 1;                   // m^2
   Eigen::LLT<Eigen::MatrixXd> inner_;  // of M
   Eigen::MatrixXd of_pivots_;          // rows of L at the pivots, triangular
 };

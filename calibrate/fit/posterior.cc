@@ -78,6 +78,18 @@ std::optional<size_t> LeastDetermined(const FitProblem& problem,
   return widest;
 }
 
+// Whether the data say nothing of a parameter: it is at its prior, as wide.
+bool IsUntouched(const FitProblem& problem,
+                 const Posterior& posterior,
+                 size_t parameter) {
+  constexpr double kRounding = 1e-9;
+  const BoundedParameter& one = problem.parameters()[parameter];
+  return NarrowedTo(problem, posterior.covariance, parameter) >=
+             1.0 - kRounding &&
+         std::abs(posterior.positions[parameter] - one.prior) <=
+             kRounding * one.prior_sigma;
+}
+
 }  // namespace
 
 Eigen::MatrixXd PosteriorCovariance(const FitProblem& problem,
@@ -102,7 +114,13 @@ std::optional<Posterior> FindPosterior(const FitProblem& problem,
   posterior.held.assign(count, false);
   posterior.positions = std::move(best->positions);
   posterior.covariance = PosteriorCovariance(problem, posterior.positions);
-  // One parameter at a time, the least determined first: two that only their
+  // What the data say nothing of holds nothing else, so that it takes no fit.
+  for (size_t i = 0; i < count; ++i) {
+    posterior.held[i] = IsUntouched(problem, posterior, i);
+    if (posterior.held[i])
+      posterior.positions[i] = problem.parameters()[i].prior;
+  }
+  // Others one at a time, the least determined first: two that only their
   // product is known of must not both go back to their priors. Nor does one
   // that the data want elsewhere, however little they say of where: the others
   // would make up for it with values that mean nothing.
@@ -164,8 +182,35 @@ class GroupsLeftOut::Leverage {
       const std::vector<size_t>& groups) const {
     const std::vector<Eigen::Index> rows = RowsOf(groups);
     if (rows.empty() || free_.empty()) return posterior_.positions;
+    if (LeverageOf(slopes_(rows, Eigen::all), weights_(rows)) > largest_) {
+      return std::nullopt;
+    }
+    return OneStep(rows);
+  }
+
+  std::optional<std::vector<double>> Refit(
+      const std::vector<size_t>& groups) const {
+    const auto near = OneStep(RowsOf(groups));
+    std::optional<Solution> refit =
+        Solve(problem_,
+              near.value_or(posterior_.positions),
+              {.held = posterior_.held, .without_groups = groups});
+    if (!refit) return std::nullopt;
+    return std::move(refit->positions);
+  }
+
+  Matrix CovarianceWithout(const std::vector<size_t>& groups) const {
+    const std::vector<Eigen::Index> rows = RowsOf(groups);
+    const Matrix slopes = all_slopes_(rows, Eigen::all);
+    return Inverse(all_information_ -
+                   slopes.transpose() * weights_(rows).asDiagonal() * slopes);
+  }
+
+ private:
+  // x_B; nullopt where there is no minimum near.
+  std::optional<std::vector<double>> OneStep(
+      const std::vector<Eigen::Index>& rows) const {
     const Matrix slopes = slopes_(rows, Eigen::all);
-    if (LeverageOf(slopes, weights_(rows)) > largest_) return std::nullopt;
     const Matrix others =
         hessian_ - slopes.transpose() * curvatures_(rows).asDiagonal() * slopes;
     // Residuals far out pull less the farther they are: without a group that
@@ -184,24 +229,6 @@ class GroupsLeftOut::Leverage {
     return positions;
   }
 
-  std::optional<std::vector<double>> Refit(
-      const std::vector<size_t>& groups) const {
-    std::optional<Solution> refit =
-        Solve(problem_,
-              posterior_.positions,
-              {.held = posterior_.held, .without_groups = groups});
-    if (!refit) return std::nullopt;
-    return std::move(refit->positions);
-  }
-
-  Matrix CovarianceWithout(const std::vector<size_t>& groups) const {
-    const std::vector<Eigen::Index> rows = RowsOf(groups);
-    const Matrix slopes = all_slopes_(rows, Eigen::all);
-    return Inverse(all_information_ -
-                   slopes.transpose() * weights_(rows).asDiagonal() * slopes);
-  }
-
- private:
   std::vector<Eigen::Index> RowsOf(const std::vector<size_t>& groups) const {
     std::vector<Eigen::Index> rows;
     for (const size_t group : groups) {

@@ -78,11 +78,6 @@ double Beyond(int64_t value, int64_t low, int64_t high) {
   return std::max({0.0, ratio(value, high), ratio(low, value)});
 }
 
-// Log standard deviation that a factor e beyond what was measured adds, in
-// tokens, length or parameters. An assumption until it is estimated from how
-// errors grow with that distance (docs/models/calibration.md, "Intervals").
-constexpr double kScatterBeyond = 0.03;
-
 // Degrees of freedom of what errors scatter by beyond what was measured and over
 // several devices, however many runs there are: of rows that were left out 95 %
 // lie within 1.4 to 2.4 times what 80 % do (docs/results/intervals.md), 1.94 of
@@ -96,7 +91,8 @@ double ScatterBeyond(const FittedRange& range, const model::Workload& w) {
   const double parameters = Beyond(model::TotalParameters(w.architecture),
                                    range.min_parameters,
                                    range.max_parameters);
-  return kScatterBeyond * std::hypot(tokens, length, parameters);
+  return hardware::FactsOfErrors().beyond *
+         std::hypot(tokens, length, parameters);
 }
 
 }  // namespace

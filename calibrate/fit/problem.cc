@@ -20,6 +20,11 @@ constexpr int kMostIterations = 500;
 constexpr double kFunctionTolerance = 1e-6;
 constexpr double kParameterTolerance = 1e-8;
 constexpr double kGradientTolerance = 1e-10;
+// Near a bound u moves its position by next to nothing: undamped, a first step
+// of thousands there is refused until all others are damped with it. This much
+// stands for its curvature at least, where one residual of one standard
+// deviation a unit of u has 1; columns are not scaled, so that it says that.
+constexpr double kLeastCurvature = 1.0;
 // A thread takes longer to start than fewer steps to evaluate.
 constexpr size_t kBlocksAThread = 128;
 
@@ -57,8 +62,11 @@ class SharedEvaluation : public ceres::EvaluationCallback {
  public:
   SharedEvaluation(const FitProblem& problem,
                    std::vector<double> start,
-                   const std::vector<bool>& held)
-      : problem_(problem), positions_(std::move(start)) {
+                   const std::vector<bool>& held,
+                   std::vector<size_t> blocks)
+      : problem_(problem),
+        positions_(std::move(start)),
+        blocks_(std::move(blocks)) {
     for (size_t i = 0; i < positions_.size(); ++i) {
       if (!held.empty() && held[i]) continue;
       free_.push_back(i);
@@ -75,7 +83,7 @@ class SharedEvaluation : public ceres::EvaluationCallback {
       positions_[free_[k]] = bounds_[k].Position(unbounded_[k]);
       slopes_[k] = bounds_[k].Slope(unbounded_[k]);
     }
-    finite_ = problem_.Evaluate(positions_, evaluate_jacobians, rows_);
+    finite_ = problem_.Evaluate(positions_, evaluate_jacobians, blocks_, rows_);
   }
 
   // One residual and its slopes over what the solver moves: the chain rule,
@@ -106,7 +114,8 @@ class SharedEvaluation : public ceres::EvaluationCallback {
  private:
   const FitProblem& problem_;
   std::vector<double> positions_;
-  std::vector<size_t> free_;  // parameters that move
+  std::vector<size_t> blocks_;  // that are evaluated
+  std::vector<size_t> free_;    // parameters that move
   std::vector<Bounds> bounds_;
   std::vector<double> unbounded_;
   std::vector<double> slopes_;  // of the positions over what the solver moves
@@ -192,21 +201,28 @@ class DifferenceBlock : public ResidualBlock {
   ceres::DynamicNumericDiffCostFunction<DifferenceBlock, ceres::CENTRAL> cost_;
 };
 
-bool IsWithout(const SolveOptions& options, size_t group) {
-  const std::vector<size_t>& without = options.without_groups;
-  return std::find(without.begin(), without.end(), group) != without.end();
+// By group, whether the solution is fitted to it.
+std::vector<bool> KeptGroups(const FitProblem& problem,
+                             const SolveOptions& options) {
+  std::vector<bool> kept(problem.groups(), options.stride == 1);
+  for (size_t group = 0; group < kept.size(); group += options.stride) {
+    kept[group] = true;
+  }
+  for (const size_t group : options.without_groups) kept[group] = false;
+  return kept;
 }
 
 // Where nothing moves. Priors that are held cost nothing.
 double CostOf(const FitProblem& problem,
               const SolveOptions& options,
+              const std::vector<bool>& kept,
               const std::vector<double>& positions) {
   FitProblem::Rows rows;
   problem.Evaluate(positions, false, rows);
   const double scale = problem.robust_scale() * options.widened;
   double cost = 0.0;
   for (size_t row = 0; row < problem.residuals(); ++row) {
-    if (IsWithout(options, problem.group_of(row))) continue;
+    if (!kept[problem.group_of(row)]) continue;
     const double square = rows.residuals[row] * rows.residuals[row];
     cost += 0.5 * (scale == 0.0
                        ? square
@@ -257,8 +273,30 @@ void FitProblem::Add(std::unique_ptr<ResidualBlock> block) {
   Add(std::move(block), groups);
 }
 
+std::vector<size_t> FitProblem::BlocksOf(const std::vector<bool>& kept) const {
+  std::vector<size_t> blocks;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const auto first =
+        group_of_.begin() + static_cast<ptrdiff_t>(first_row_[i]);
+    if (std::any_of(first,
+                    first + static_cast<ptrdiff_t>(blocks_[i]->size()),
+                    [&](size_t group) { return kept[group]; })) {
+      blocks.push_back(i);
+    }
+  }
+  return blocks;
+}
+
 bool FitProblem::Evaluate(std::span<const double> positions,
                           bool with_slopes,
+                          Rows& rows) const {
+  return Evaluate(
+      positions, with_slopes, BlocksOf(std::vector<bool>(groups_, true)), rows);
+}
+
+bool FitProblem::Evaluate(std::span<const double> positions,
+                          bool with_slopes,
+                          const std::vector<size_t>& blocks,
                           Rows& rows) const {
   const size_t count = parameters_.size();
   rows.residuals.assign(residuals(), 0.0);
@@ -266,8 +304,8 @@ bool FitProblem::Evaluate(std::span<const double> positions,
   const auto evaluate = [&](size_t first, size_t last) {
     bool finite = true;
     for (size_t i = first; i < last; ++i) {
-      const ResidualBlock& block = *blocks_[i];
-      const size_t row = first_row_[i];
+      const ResidualBlock& block = *blocks_[blocks[i]];
+      const size_t row = first_row_[blocks[i]];
       std::span<double> slopes;
       if (with_slopes) {
         slopes =
@@ -280,12 +318,12 @@ bool FitProblem::Evaluate(std::span<const double> positions,
     }
     return finite;
   };
-  const size_t parts = blocks_.size() / kBlocksAThread;
-  if (parts < 2) return evaluate(0, blocks_.size());
+  const size_t parts = blocks.size() / kBlocksAThread;
+  if (parts < 2) return evaluate(0, blocks.size());
   std::atomic<bool> finite = true;
   ParallelFor(parts, [&](size_t part) {
     const size_t last =
-        part + 1 == parts ? blocks_.size() : (part + 1) * kBlocksAThread;
+        part + 1 == parts ? blocks.size() : (part + 1) * kBlocksAThread;
     if (!evaluate(part * kBlocksAThread, last)) finite = false;
   });
   return finite;
@@ -306,10 +344,12 @@ std::optional<Solution> Solve(const FitProblem& problem,
                               std::vector<double> start,
                               const SolveOptions& options,
                               std::string* message) {
-  SharedEvaluation evaluation(problem, std::move(start), options.held);
+  const std::vector<bool> kept = KeptGroups(problem, options);
+  SharedEvaluation evaluation(
+      problem, std::move(start), options.held, problem.BlocksOf(kept));
   if (evaluation.free_count() == 0) {
     return Solution{evaluation.positions(),
-                    CostOf(problem, options, evaluation.positions())};
+                    CostOf(problem, options, kept, evaluation.positions())};
   }
   // Ours outlive the problem, which owns nothing.
   std::deque<RowCost> rows;
@@ -325,7 +365,7 @@ std::optional<Solution> Solve(const FitProblem& problem,
   ceres::Problem solved(unowned);
   solved.AddResidualBlock(&prior, nullptr, evaluation.unbounded());
   for (size_t row = 0; row < problem.residuals(); ++row) {
-    if (IsWithout(options, problem.group_of(row))) continue;
+    if (!kept[problem.group_of(row)]) continue;
     solved.AddResidualBlock(&rows.emplace_back(evaluation, row),
                             loss ? &*loss : nullptr,
                             evaluation.unbounded());
@@ -333,6 +373,8 @@ std::optional<Solution> Solve(const FitProblem& problem,
   ceres::Solver::Options solver;
   solver.linear_solver_type = ceres::DENSE_QR;
   solver.logging_type = ceres::SILENT;
+  solver.jacobi_scaling = false;
+  solver.min_lm_diagonal = kLeastCurvature;
   solver.num_threads = 1;
   solver.max_num_iterations = kMostIterations;
   solver.function_tolerance = kFunctionTolerance;

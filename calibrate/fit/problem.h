@@ -87,6 +87,13 @@ class FitProblem {
   bool Evaluate(std::span<const double> positions,
                 bool with_slopes,
                 Rows& rows) const;
+  // Of some blocks alone; the rows of others are 0.
+  bool Evaluate(std::span<const double> positions,
+                bool with_slopes,
+                const std::vector<size_t>& blocks,
+                Rows& rows) const;
+  // Blocks with a residual of some group that is kept, by group.
+  std::vector<size_t> BlocksOf(const std::vector<bool>& kept) const;
   // How much of a residual the loss lets count, from 0 to 1.
   double Weight(double residual) const;
   // Second derivative of half the loss over the residual, 1 for squares; 0
@@ -110,6 +117,8 @@ struct Solution {
 struct SolveOptions {
   std::vector<bool> held = {};  // stay where they start; empty: none
   std::vector<size_t> without_groups = {};  // fitted to the others
+  // Fitted to one of so many groups: where there are many, near the solution.
+  size_t stride = 1;
   // The problem's robust scale times this.
   double widened = 1.0;
 };

@@ -9,7 +9,8 @@ namespace trainfare::calibrate {
 ProcessLikelihood::ProcessLikelihood(const LowRank& correlation,
                                      const Eigen::VectorXd& values)
     : squares_(values.squaredNorm()),
-      others_(static_cast<double>(correlation.rows() - correlation.rank())) {
+      others_(static_cast<double>(correlation.rows() - correlation.rank())),
+      left_(correlation.left) {
   const Eigen::Tridiagonalization<Eigen::MatrixXd> turned(correlation.gram);
   diagonal_ = turned.diagonal();
   below_ = turned.subDiagonal();
@@ -19,7 +20,7 @@ ProcessLikelihood::ProcessLikelihood(const LowRank& correlation,
 
 double ProcessLikelihood::LogAt(double size, double noise) const {
   const double variance = size * size;
-  const double of_noise = noise * noise;
+  const double of_noise = noise * noise + variance * left_;
   double explained = 0;
   double log_determinant = others_ * std::log(of_noise);
   double pivot = 0;

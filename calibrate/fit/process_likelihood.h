@@ -4,9 +4,10 @@
 //
 //   log N(y; 0, s^2 K + n^2 I) = -(y^T A^-1 y + log det A) / 2 + a constant
 //
-// K is given as L L^T (low_rank.h), with M = s^2 L^T L + n^2 I:
+// K is given as L L^T + e I (low_rank.h), with M = s^2 L^T L + m^2 I and
+// m^2 = n^2 + s^2 e:
 //
-//   y^T A^-1 y = (y^T y - s^2 (L^T y)^T M^-1 (L^T y)) / n^2
+//   y^T A^-1 y = (y^T y - s^2 (L^T y)^T M^-1 (L^T y)) / m^2
 //
 // L^T L is made tridiagonal once, by a turn that leaves I as it is, so that
 // each pair of s and n then takes one pass over its rows instead of a factor of
@@ -35,6 +36,7 @@ class ProcessLikelihood {
   Eigen::VectorXd values_;  // L^T y turned
   double squares_ = 0;      // y^T y
   double others_ = 0;       // rows more than ranks
+  double left_ = 0;         // e
 };
 
 }  // namespace trainfare::calibrate

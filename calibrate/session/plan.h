@@ -11,7 +11,7 @@
 //   C    covariance of the parameters, of the current fit
 //   D    covariance of the model's error after the runs done: before any,
 //        s^2 exp(-d_ij^2 / 2), d the distance in logs of batch, length and
-//        model size over kErrorReach. A formula that is wrong somewhere is
+//        model size over their reach. A formula that is wrong somewhere is
 //        wrong the same way nearby, so runs that repeat each other teach
 //        little.
 //

@@ -172,6 +172,15 @@ HostFacts ReadHosts(const Reader& hosts) {
   return read;
 }
 
+ErrorFacts ReadErrors(const Reader& errors) {
+  ErrorFacts read;
+  read.reach = errors.Number("reach", 1.01, 1e6);
+  read.power_reach = errors.Number("power_reach", 1.01, 1e6);
+  read.other_settings = errors.Number("other_settings", 0.0, 1.0);
+  read.beyond = errors.Number("beyond", 0.0, 3.0);
+  return read;
+}
+
 RunFacts ReadRuns(const Reader& root) {
   RunFacts read;
   const Reader start_up = root.Map("start_up");
@@ -191,6 +200,7 @@ RunFacts ReadRuns(const Reader& root) {
 struct AnyFacts {
   LinkFacts links;
   HostFacts hosts;
+  ErrorFacts errors;
   RunFacts runs;
 };
 
@@ -200,6 +210,7 @@ const AnyFacts& FactsOfAny() {
     const Reader root = Reader::FromFile(FileOf("any"));
     AnyFacts read{ReadLinks(root.Map("links")),
                   ReadHosts(root.Map("hosts")),
+                  ReadErrors(root.Map("errors")),
                   ReadRuns(root)};
     root.Text("source");
     root.Date("date");
@@ -222,6 +233,8 @@ const KindFacts& FactsOfKind(DeviceKind kind) {
 const LinkFacts& FactsOfLinks() { return FactsOfAny().links; }
 
 const HostFacts& FactsOfHosts() { return FactsOfAny().hosts; }
+
+const ErrorFacts& FactsOfErrors() { return FactsOfAny().errors; }
 
 const RunFacts& FactsOfRuns() { return FactsOfAny().runs; }
 

@@ -117,6 +117,22 @@ struct HostFacts {
 
 const HostFacts& FactsOfHosts();  // read once
 
+// How what a formula gets wrong varies from place to place
+// (calibrate/fit/discrepancy.h).
+struct ErrorFacts {
+  // Factor in batch, in length, in hidden size squared and in layers over which
+  // it is alike, and in a limit of power over the board's own.
+  double reach = 1;
+  double power_reach = 1;
+  // Correlation over stacks, precisions and kinds of work.
+  double other_settings = 0;
+  // Standard deviation of log(time) that a factor e adds beyond the tokens,
+  // lengths or parameters that were measured.
+  double beyond = 0;
+};
+
+const ErrorFacts& FactsOfErrors();  // read once
+
 // What is taken of the times besides the steps that a scenario leaves open.
 struct RunFacts {
   // A process to its first step: `process_start`, and every parameter in 16

@@ -161,8 +161,8 @@ TEST_CASE("an answer away from what was measured is less sure") {
   const double seen = Predictor(V100(), fit).Predict(half).log_sigma;
   half.precision = model::Precision::kFp16;
   const double other = Predictor(V100(), fit).Predict(half).log_sigma;
-  const double unseen =
-      kDatasheetScatter * std::sqrt(1.0 - kOtherSettings * kOtherSettings);
+  const double alike = hardware::FactsOfErrors().other_settings;
+  const double unseen = kDatasheetScatter * std::sqrt(1.0 - alike * alike);
   CHECK(seen < unseen);
   const double width = hardware::FactsOfKind(V100().kind).width_extrapolated;
   CHECK(other >= width * unseen);
