@@ -110,6 +110,7 @@ Command AddPredict(CLI::App& sub, CommonOptions& common) {
     }
     const auto make = [&](const Origin& origin) {
       options->origin = origin;
+      options->json = common.json() || !baseline->empty();
       Report report = Predict(*options);
       if (!baseline->empty()) AddBaseline(*baseline, report);
       return report;
