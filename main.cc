@@ -2,10 +2,14 @@
 // wrong into one line and an exit code.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/error.h"
@@ -29,6 +33,87 @@ std::vector<std::string> Arguments(int argc, char** argv) {
   return arguments;
 }
 
+enum class SettingUse { kRead, kIgnore };
+
+int Run(const std::vector<std::string>& asked, SettingUse use);
+
+// A saved answer has all that it was asked in its arguments.
+int RunAgain(const std::vector<std::string>& arguments) {
+  return Run(arguments, SettingUse::kIgnore);
+}
+
+// One of the commands.
+struct Entry {
+  std::string_view name;
+  std::string_view about;
+  scenarios::Command (*add)(CLI::App& sub, scenarios::CommonOptions& common);
+  bool says_of_all = false;  // what the others take
+};
+
+constexpr auto kEntries = std::to_array<Entry>({
+    {"calibrate",
+     "Fit this machine's model to short training runs",
+     scenarios::AddCalibrate},
+    {"predict",
+     "Time, cost, energy and memory of a training run",
+     scenarios::AddPredict},
+    {"recommend",
+     "The cheapest instance that fits and meets the limits",
+     scenarios::AddRecommend},
+    {"validate", "Predictions beside measurements", scenarios::AddValidate},
+    {"diff", "What moved between two saved answers", scenarios::AddDiff},
+    {"replay",
+     "A saved answer once more, from its own arguments",
+     [](CLI::App& sub, scenarios::CommonOptions& common) {
+       return AddReplay(sub, common, RunAgain);
+     }},
+    {"list", "What is known by name", scenarios::AddList},
+    {"import",
+     "All-reduces timed by nccl-tests, as measurement records",
+     [](CLI::App& sub, scenarios::CommonOptions&) {
+       return scenarios::AddImport(sub);
+     }},
+    {"init",
+     "A scenario to go on from",
+     [](CLI::App& sub, scenarios::CommonOptions&) {
+       return scenarios::AddInit(sub);
+     }},
+    {"show", "A scenario with all that it leaves unsaid", scenarios::AddShow},
+    {"prices", "Price catalogs", scenarios::AddPrices},
+    {"config",
+     "Settings of all commands, by files and environment",
+     scenarios::AddConfig,
+     true},
+    {"completion",
+     "What a shell completes behind Tab",
+     [](CLI::App& sub, scenarios::CommonOptions&) {
+       return scenarios::AddCompletion(sub);
+     },
+     true},
+    {"man",
+     "A page of the manual, for man(1)",
+     [](CLI::App& sub, scenarios::CommonOptions&) {
+       return scenarios::AddMan(sub);
+     },
+     true},
+});
+
+// Those that the line has to be read with: all say of themselves in help, where
+// one is misspelt and where settings may be of any. To say what every one takes
+// is a sixth of the work of a prediction.
+std::span<const Entry> EntriesFor(const std::vector<std::string>& arguments,
+                                  SettingUse use) {
+  const auto found =
+      std::find_if(kEntries.begin(), kEntries.end(), [&](const Entry& entry) {
+        return !arguments.empty() && entry.name == arguments.front();
+      });
+  if (found == kEntries.end() || found->says_of_all ||
+      (use == SettingUse::kRead && scenarios::MayHaveSettings(arguments))) {
+    return kEntries;
+  }
+  return {found, 1};
+}
+
 // The exit code of the command that was asked for; what a setting got wrong is
 // said with its origin.
 int RunCommand(const std::vector<scenarios::Command>& commands,
@@ -46,15 +131,6 @@ int RunCommand(const std::vector<scenarios::Command>& commands,
   return scenarios::kUsage;
 }
 
-enum class SettingUse { kRead, kIgnore };
-
-int Run(const std::vector<std::string>& asked, SettingUse use);
-
-// A saved answer has all that it was asked in its arguments.
-int RunAgain(const std::vector<std::string>& arguments) {
-  return Run(arguments, SettingUse::kIgnore);
-}
-
 int Run(const std::vector<std::string>& asked, SettingUse use) {
   std::vector<std::string> arguments = asked;
   CLI::App app{
@@ -70,21 +146,12 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
                          "--config; those with figures --fail-if.\n\n") +
              scenarios::kStreamsAndCodes);
   scenarios::CommonOptions common;
-  const std::vector<scenarios::Command> commands = {
-      AddCalibrate(app, common),
-      AddPredict(app, common),
-      AddRecommend(app, common),
-      AddValidate(app, common),
-      AddDiff(app, common),
-      AddReplay(app, common, RunAgain),
-      AddList(app, common),
-      scenarios::AddImport(app),
-      scenarios::AddInit(app),
-      AddShow(app, common),
-      AddPrices(app, common),
-      AddConfig(app, common),
-      scenarios::AddCompletion(app),
-      scenarios::AddMan(app)};
+  std::vector<scenarios::Command> commands;
+  for (const Entry& entry : EntriesFor(arguments, use)) {
+    CLI::App* sub =
+        app.add_subcommand(std::string(entry.name), std::string(entry.about));
+    commands.push_back(entry.add(*sub, common));
+  }
   const auto exit_code = scenarios::Parse(app, arguments);
   if (exit_code) return *exit_code;
   std::vector<scenarios::Setting> settings;

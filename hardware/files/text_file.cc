@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -52,9 +52,10 @@ std::string ReadTextFile(const std::string& path,
     most = std::min(most, kMostOfUnknown);
   }
   std::string text;
-  std::array<char, 65536> chunk{};
-  while (file.read(chunk.data(), chunk.size()) || file.gcount() > 0) {
-    text.append(chunk.data(), static_cast<size_t>(file.gcount()));
+  constexpr std::streamsize kChunk = 65536;
+  const auto chunk = std::make_unique_for_overwrite<char[]>(kChunk);
+  while (file.read(chunk.get(), kChunk) || file.gcount() > 0) {
+    text.append(chunk.get(), static_cast<size_t>(file.gcount()));
     if (text.size() > most) {
       throw InputError(
           path,

@@ -274,25 +274,22 @@ int Run(CalibrateFlags& flags, CommonOptions& common, const CLI::App& command) {
 
 }  // namespace
 
-Command AddCalibrate(CLI::App& app, CommonOptions& common) {
+Command AddCalibrate(CLI::App& sub, CommonOptions& common) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "calibrate", "Fit this machine's model to short training runs");
   AddExamples(
-      *sub,
+      sub,
       {"calibrate",
        "calibrate --for llama_1b_pretraining --until 10%",
        "calibrate --from runs.jsonl --device h100_sxm",
        "calibrate --from trainer_state.json --scenario my_job --device l4",
        "calibrate --launch slurm --instances aws/g5.xlarge --script run.sh"});
-  AddFitFlags(*sub, *flags);
-  AddRunFlags(*sub, *flags);
-  AddLaunchFlags(*sub, *flags);
-  common.AddLimitsTo(*sub);
-  common.AddTo(*sub);
-  ExcludeIdleFlags(*sub);
-  return
-      [flags, &common, sub] { return *sub ? Run(*flags, common, *sub) : -1; };
+  AddFitFlags(sub, *flags);
+  AddRunFlags(sub, *flags);
+  AddLaunchFlags(sub, *flags);
+  common.AddLimitsTo(sub);
+  common.AddTo(sub);
+  ExcludeIdleFlags(sub);
+  return [flags, &common, &sub] { return sub ? Run(*flags, common, sub) : -1; };
 }
 
 }  // namespace trainfare::scenarios

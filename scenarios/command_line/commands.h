@@ -1,7 +1,7 @@
 #pragma once
 
 // The command line: what every command takes, and a function for each command
-// that adds it. The library behind it stays out of this header.
+// that says what it takes beside. The library behind it stays out of this header.
 
 #include <cstddef>
 #include <functional>
@@ -83,22 +83,22 @@ using Command = std::function<int()>;
 // Runs the program on what is behind its name; returns the exit code.
 using RunLine = std::function<int(const std::vector<std::string>&)>;
 
-// Each adds its command to the program; the options live as long as what it
-// returns, `common` as long as both.
-Command AddCalibrate(CLI::App& app, CommonOptions& common);
-Command AddPredict(CLI::App& app, CommonOptions& common);
-Command AddRecommend(CLI::App& app, CommonOptions& common);
-Command AddValidate(CLI::App& app, CommonOptions& common);
-Command AddDiff(CLI::App& app, CommonOptions& common);
-Command AddList(CLI::App& app, CommonOptions& common);
-Command AddCompletion(CLI::App& app);
-Command AddConfig(CLI::App& app, CommonOptions& common);
-Command AddMan(CLI::App& app);
-Command AddImport(CLI::App& app);
-Command AddInit(CLI::App& app);
-Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run);
-Command AddShow(CLI::App& app, CommonOptions& common);
-Command AddPrices(CLI::App& app, CommonOptions& common);
+// Each says what its command takes, `sub` of a program; the options live as long
+// as what it returns, `common` as long as both.
+Command AddCalibrate(CLI::App& sub, CommonOptions& common);
+Command AddPredict(CLI::App& sub, CommonOptions& common);
+Command AddRecommend(CLI::App& sub, CommonOptions& common);
+Command AddValidate(CLI::App& sub, CommonOptions& common);
+Command AddDiff(CLI::App& sub, CommonOptions& common);
+Command AddList(CLI::App& sub, CommonOptions& common);
+Command AddCompletion(CLI::App& sub);
+Command AddConfig(CLI::App& sub, CommonOptions& common);
+Command AddMan(CLI::App& sub);
+Command AddImport(CLI::App& sub);
+Command AddInit(CLI::App& sub);
+Command AddReplay(CLI::App& sub, CommonOptions& common, RunLine run);
+Command AddShow(CLI::App& sub, CommonOptions& common);
+Command AddPrices(CLI::App& sub, CommonOptions& common);
 
 // One line on standard error, which a terminal shows at its width; returns
 // `code`.

@@ -243,15 +243,14 @@ int Complete(const CLI::App& app, const std::string& shell) {
 
 }  // namespace
 
-Command AddCompletion(CLI::App& app) {
+Command AddCompletion(CLI::App& sub) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* sub =
-      app.add_subcommand("completion", "What a shell completes behind Tab");
-  AddExamples(*sub, {"completion bash >> ~/.bashrc"});
-  sub->add_option("SHELL", *shell, "Which one")
+  AddExamples(sub, {"completion bash >> ~/.bashrc"});
+  sub.add_option("SHELL", *shell, "Which one")
       ->type_name(Choices({"bash", "zsh", "fish"}))
       ->required();
-  return [&app, shell, sub] { return *sub ? Complete(app, *shell) : -1; };
+  return
+      [shell, &sub] { return sub ? Complete(*sub.get_parent(), *shell) : -1; };
 }
 
 }  // namespace trainfare::scenarios

@@ -56,19 +56,17 @@ Report SettingReport(const Settings& settings,
 
 }  // namespace
 
-Command AddConfig(CLI::App& app, CommonOptions& common) {
+Command AddConfig(CLI::App& sub, CommonOptions& common) {
   auto with_origin = std::make_shared<bool>(false);
-  CLI::App* sub = app.add_subcommand(
-      "config", "Settings of all commands, by files and environment");
-  sub->require_subcommand(1);
-  CLI::App* show = sub->add_subcommand("show", "What is set, and by whom");
+  sub.require_subcommand(1);
+  CLI::App* show = sub.add_subcommand("show", "What is set, and by whom");
   AddExamples(*show,
               {"config show --origin",
                "config show --origin --config team.yaml --format json"});
   show->add_flag(
       "--origin", *with_origin, "Also which file or variable says so");
   common.AddTo(*show);
-  return [&app, with_origin, &common, show] {
+  return [&app = *sub.get_parent(), with_origin, &common, show] {
     if (!*show) return -1;
     return Show(common, *show, [&](const Origin& origin) {
       return SettingReport(

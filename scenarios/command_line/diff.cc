@@ -7,29 +7,27 @@
 
 namespace trainfare::scenarios {
 
-Command AddDiff(CLI::App& app, CommonOptions& common) {
+Command AddDiff(CLI::App& sub, CommonOptions& common) {
   struct Files {
     std::string before;
     std::string after;
   };
   auto files = std::make_shared<Files>();
-  CLI::App* sub =
-      app.add_subcommand("diff", "What moved between two saved answers");
-  AddExamples(*sub,
+  AddExamples(sub,
               {"diff before.json after.json",
                "diff main.json branch.json --format markdown"});
-  sub->add_option("BEFORE",
-                  files->before,
-                  "What predict or recommend wrote with --format json or "
-                  "--export FILE.json")
+  sub.add_option("BEFORE",
+                 files->before,
+                 "What predict or recommend wrote with --format json or "
+                 "--export FILE.json")
       ->required();
-  sub->add_option("AFTER", files->after, "The same of another time or job")
+  sub.add_option("AFTER", files->after, "The same of another time or job")
       ->required();
-  common.AddLimitsTo(*sub);
-  common.AddTo(*sub);
-  return [files, &common, sub] {
-    if (!*sub) return -1;
-    return Show(common, *sub, [&](const Origin& origin) {
+  common.AddLimitsTo(sub);
+  common.AddTo(sub);
+  return [files, &common, &sub] {
+    if (!sub) return -1;
+    return Show(common, sub, [&](const Origin& origin) {
       return Diff(files->before, files->after, origin);
     });
   };

@@ -41,22 +41,20 @@ int Import(const ImportFlags& flags) {
 
 }  // namespace
 
-Command AddImport(CLI::App& app) {
+Command AddImport(CLI::App& sub) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "import", "All-reduces timed by nccl-tests, as measurement records");
-  AddExamples(*sub,
+  AddExamples(sub,
               {"import all_reduce_perf.txt >> network.jsonl",
                "import 2_nodes.txt 4_nodes.txt --output network.jsonl"});
-  sub->add_option("FILE",
-                  flags->files,
-                  "What all_reduce_perf printed (text; not the JSON of -J)")
+  sub.add_option("FILE",
+                 flags->files,
+                 "What all_reduce_perf printed (text; not the JSON of -J)")
       ->required();
-  sub->add_option("--output",
-                  flags->output,
-                  "Where the records go (default: standard output)")
+  sub.add_option("--output",
+                 flags->output,
+                 "Where the records go (default: standard output)")
       ->type_name("FILE");
-  return [flags, sub] { return *sub ? Import(*flags) : -1; };
+  return [flags, &sub] { return sub ? Import(*flags) : -1; };
 }
 
 }  // namespace trainfare::scenarios

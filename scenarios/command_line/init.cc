@@ -46,27 +46,26 @@ int Init(const InitFlags& flags) {
 
 }  // namespace
 
-Command AddInit(CLI::App& app) {
+Command AddInit(CLI::App& sub) {
   auto flags = std::make_shared<InitFlags>();
-  CLI::App* sub = app.add_subcommand("init", "A scenario to go on from");
-  AddExamples(*sub,
+  AddExamples(sub,
               {"init --model qwen2.5-7b --samples 10000 --length 2048 --output "
                "my_job.yaml"});
-  sub->add_option(
+  sub.add_option(
          "--model",
          flags->model,
          "One of `trainfare list models`, or the path of a config.json or its "
          "folder")
       ->type_name("NAME|FILE|FOLDER")
       ->required();
-  AddCount(*sub, "--samples", flags->samples, "Of the training data")
+  AddCount(sub, "--samples", flags->samples, "Of the training data")
       ->required();
-  AddCount(*sub, "--length,--seq", flags->length, "Of each, in tokens")
+  AddCount(sub, "--length,--seq", flags->length, "Of each, in tokens")
       ->required();
-  sub->add_option(
+  sub.add_option(
          "--output", flags->output, "Where it goes (default: standard output)")
       ->type_name("FILE");
-  return [flags, sub] { return *sub ? Init(*flags) : -1; };
+  return [flags, &sub] { return sub ? Init(*flags) : -1; };
 }
 
 }  // namespace trainfare::scenarios

@@ -10,25 +10,24 @@
 
 namespace trainfare::scenarios {
 
-Command AddList(CLI::App& app, CommonOptions& common) {
+Command AddList(CLI::App& sub, CommonOptions& common) {
   struct Flags {
     std::string what;
     std::vector<std::string> words;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* sub = app.add_subcommand("list", "What is known by name");
-  sub->add_option("WHAT", flags->what, "Of which kind")
+  sub.add_option("WHAT", flags->what, "Of which kind")
       ->type_name(Choices(ListingWords()))
       ->required();
-  sub->add_option(
+  sub.add_option(
       "WORD", flags->words, "Only rows in which every word stands: h100 aws");
-  common.AddLimitsTo(*sub);
-  common.AddTo(*sub);
-  return [flags, &common, sub] {
-    if (!*sub) return -1;
+  common.AddLimitsTo(sub);
+  common.AddTo(sub);
+  return [flags, &common, &sub] {
+    if (!sub) return -1;
     const Listing listing =
         FromValue([&] { return ListingFromText(flags->what); });
-    return Show(common, *sub, [&](const Origin& origin) {
+    return Show(common, sub, [&](const Origin& origin) {
       return List(listing, flags->words, origin);
     });
   };

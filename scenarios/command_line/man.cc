@@ -168,19 +168,18 @@ int Manual(const CLI::App& app, const ManualFlags& flags) {
 
 }  // namespace
 
-Command AddMan(CLI::App& app) {
+Command AddMan(CLI::App& sub) {
   auto flags = std::make_shared<ManualFlags>();
-  CLI::App* sub = app.add_subcommand("man", "A page of the manual, for man(1)");
-  AddExamples(*sub,
+  AddExamples(sub,
               {"man predict | man -l -", "man --output-folder share/man/man1"});
-  sub->add_option("COMMAND",
-                  flags->command,
-                  "The command that it is of (default: all of them)");
-  sub->add_option(
+  sub.add_option("COMMAND",
+                 flags->command,
+                 "The command that it is of (default: all of them)");
+  sub.add_option(
          "--output-folder", flags->folder, "Write every page there instead")
       ->type_name("FOLDER");
-  Exclude(*sub, "--output-folder", {"COMMAND"});
-  return [&app, flags, sub] { return *sub ? Manual(app, *flags) : -1; };
+  Exclude(sub, "--output-folder", {"COMMAND"});
+  return [flags, &sub] { return sub ? Manual(*sub.get_parent(), *flags) : -1; };
 }
 
 }  // namespace trainfare::scenarios

@@ -84,27 +84,25 @@ void AddSize(CLI::App& sub, PredictOptions& options) {
 
 }  // namespace
 
-Command AddPredict(CLI::App& app, CommonOptions& common) {
+Command AddPredict(CLI::App& sub, CommonOptions& common) {
   auto options = std::make_shared<PredictOptions>();
   auto dry_run = std::make_shared<bool>(false);
   auto baseline = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand(
-      "predict", "Time, cost, energy and memory of a training run");
-  AddPredictExamples(*sub);
-  AddTarget(*sub, *options);
-  AddSize(*sub, *options);
-  sub->add_flag("--spot", options->spot, "Spot price of the instance");
-  AddPriceFlags(*sub, options->prices);
-  AddOverrides(*sub, options->overrides);
-  AddBaselineFlag(*sub, *baseline);
+  AddPredictExamples(sub);
+  AddTarget(sub, *options);
+  AddSize(sub, *options);
+  sub.add_flag("--spot", options->spot, "Spot price of the instance");
+  AddPriceFlags(sub, options->prices);
+  AddOverrides(sub, options->overrides);
+  AddBaselineFlag(sub, *baseline);
   // What is looked for is no run to compare.
-  Exclude(*sub, "--largest", {"--baseline"});
-  common.AddLimitsTo(*sub);
-  common.AddTo(*sub);
-  AddDryRun(*sub, *dry_run);
-  return [options, dry_run, baseline, &common, sub] {
-    if (!*sub) return -1;
-    HoldModelText(*sub, common, options->overrides);
+  Exclude(sub, "--largest", {"--baseline"});
+  common.AddLimitsTo(sub);
+  common.AddTo(sub);
+  AddDryRun(sub, *dry_run);
+  return [options, dry_run, baseline, &common, &sub] {
+    if (!sub) return -1;
+    HoldModelText(sub, common, options->overrides);
     options->charts = common.page();
     options->trace = common.trace();
     if (options->largest) {
@@ -112,12 +110,13 @@ Command AddPredict(CLI::App& app, CommonOptions& common) {
     }
     const auto make = [&](const Origin& origin) {
       options->origin = origin;
+      options->json = common.json() || !baseline->empty();
       Report report = Predict(*options);
       if (!baseline->empty()) AddBaseline(*baseline, report);
       return report;
     };
-    if (!*dry_run) return Show(common, *sub, make);
-    Check(common, *sub, make);
+    if (!*dry_run) return Show(common, sub, make);
+    Check(common, sub, make);
     return PrintJobs(options->scenario, options->overrides);
   };
 }

@@ -6,7 +6,7 @@
 
 namespace trainfare::scenarios {
 
-Command AddPrices(CLI::App& app, CommonOptions& common) {
+Command AddPrices(CLI::App& sub, CommonOptions& common) {
   struct Flags {
     std::string file;
     std::string cloud;
@@ -14,10 +14,9 @@ Command AddPrices(CLI::App& app, CommonOptions& common) {
     std::string output;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* sub = app.add_subcommand("prices", "Price catalogs");
-  sub->require_subcommand(1);
+  sub.require_subcommand(1);
   CLI::App* import =
-      sub->add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
+      sub.add_subcommand("import", "Read a SkyPilot catalog (vms.csv)");
   AddExamples(*import,
               {"prices import vms.csv --cloud gcp --date 2026-05-20 --output "
                "gcp.yaml",

@@ -79,39 +79,37 @@ void AddPlaces(CLI::App& sub, RecommendOptions& options) {
 
 }  // namespace
 
-Command AddRecommend(CLI::App& app, CommonOptions& common) {
+Command AddRecommend(CLI::App& sub, CommonOptions& common) {
   auto flags = std::make_shared<RecommendFlags>();
   RecommendOptions& options = flags->options;
-  CLI::App* sub = app.add_subcommand(
-      "recommend", "The cheapest instance that fits and meets the limits");
   AddExamples(
-      *sub,
+      sub,
       {"recommend emotion_bert_base --deadline 10min",
        "recommend my_job.yaml --objective time --budget 5usd --top 10",
        "recommend imdb_bert_base --spot --cloud aws,gcp",
        "recommend llama_8b_lora --global-batch 64 --precision bf16,fp16"});
-  sub->add_option("SCENARIO",
-                  options.scenario,
-                  "A file, or the name of a shipped scenario; "
-                  "or none, with --model");
-  AddGoal(*sub, *flags);
-  sub->add_flag(
+  sub.add_option("SCENARIO",
+                 options.scenario,
+                 "A file, or the name of a shipped scenario; "
+                 "or none, with --model");
+  AddGoal(sub, *flags);
+  sub.add_flag(
       "--spot", options.spot, "Spot prices, the highest of a region's zones");
-  AddPriceFlags(*sub, options.prices);
-  AddCount(*sub, "--top", options.top, "Keep the N best candidates only");
-  sub->add_flag("--all",
-                options.all,
-                "Show every candidate (csv and json always have them all)");
-  Exclude(*sub, "--top", {"--all"});
-  AddPlaces(*sub, options);
-  AddOverrides(*sub, options.overrides);
-  AddBaselineFlag(*sub, flags->baseline);
-  common.AddLimitsTo(*sub);
-  common.AddTo(*sub);
-  AddDryRun(*sub, flags->dry_run);
-  return [flags, &options, &common, sub] {
-    if (!*sub) return -1;
-    HoldModelText(*sub, common, options.overrides);
+  AddPriceFlags(sub, options.prices);
+  AddCount(sub, "--top", options.top, "Keep the N best candidates only");
+  sub.add_flag("--all",
+               options.all,
+               "Show every candidate (csv and json always have them all)");
+  Exclude(sub, "--top", {"--all"});
+  AddPlaces(sub, options);
+  AddOverrides(sub, options.overrides);
+  AddBaselineFlag(sub, flags->baseline);
+  common.AddLimitsTo(sub);
+  common.AddTo(sub);
+  AddDryRun(sub, flags->dry_run);
+  return [flags, &options, &common, &sub] {
+    if (!sub) return -1;
+    HoldModelText(sub, common, options.overrides);
     if (flags->dry_run && options.global_batch) {
       throw UsageError(
           "--dry-run: not with --global-batch, of which each candidate has "
@@ -128,8 +126,8 @@ Command AddRecommend(CLI::App& app, CommonOptions& common) {
       if (!flags->baseline.empty()) AddBaseline(flags->baseline, report);
       return report;
     };
-    if (!flags->dry_run) return Show(common, *sub, make);
-    Check(common, *sub, make);
+    if (!flags->dry_run) return Show(common, sub, make);
+    Check(common, sub, make);
     return PrintJobs(options.scenario, options.overrides);
   };
 }

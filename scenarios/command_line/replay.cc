@@ -122,19 +122,17 @@ int Replay(const std::string& path,
 
 }  // namespace
 
-Command AddReplay(CLI::App& app, CommonOptions& common, RunLine run) {
+Command AddReplay(CLI::App& sub, CommonOptions& common, RunLine run) {
   auto file = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand(
-      "replay", "A saved answer once more, from its own arguments");
-  AddExamples(*sub, {"replay answer.json | cmp - answer.json"});
-  sub->add_option("FILE",
-                  *file,
-                  "What predict or recommend wrote with --format json or "
-                  "--export FILE.json")
+  AddExamples(sub, {"replay answer.json | cmp - answer.json"});
+  sub.add_option("FILE",
+                 *file,
+                 "What predict or recommend wrote with --format json or "
+                 "--export FILE.json")
       ->required();
-  common.AddLimitsTo(*sub);
-  return [file, &common, sub, run = std::move(run)] {
-    return *sub ? Replay(*file, common.limit_texts(), run) : -1;
+  common.AddLimitsTo(sub);
+  return [file, &common, &sub, run = std::move(run)] {
+    return sub ? Replay(*file, common.limit_texts(), run) : -1;
   };
 }
 

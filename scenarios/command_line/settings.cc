@@ -78,6 +78,19 @@ bool IsOtherVariable(std::string_view name) {
                    name.substr(kPrefix.size())) != kOthers.end();
 }
 
+// Names of the environment's variables that look like settings.
+std::vector<std::string_view> SettingVariables() {
+  std::vector<std::string_view> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.starts_with(kPrefix) && !IsOtherVariable(name)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 std::string VariableOf(std::string_view option) {
   std::string name(kPrefix);
   for (const char letter : option) {
@@ -234,6 +247,20 @@ void Settings::ReadFile(const CLI::App& app,
   files_.push_back({path, true});
 }
 
+bool MayHaveSettings(const std::vector<std::string>& arguments) {
+  const auto is_there = [](const std::string& path) {
+    std::error_code error;
+    return !path.empty() && std::filesystem::exists(path, error);
+  };
+  return !SettingVariables().empty() || is_there(kProjectFile) ||
+         is_there(UserFile()) ||
+         std::any_of(arguments.begin(),
+                     arguments.end(),
+                     [](const std::string& argument) {
+                       return argument.starts_with("--config");
+                     });
+}
+
 std::vector<std::string> UnknownVariables(const CLI::App& app) {
   // Without what all of them begin with, which would make all alike.
   std::vector<std::string> settings;
@@ -241,10 +268,7 @@ std::vector<std::string> UnknownVariables(const CLI::App& app) {
     settings.push_back(VariableOf(option).substr(kPrefix.size()));
   }
   std::vector<std::string> lines;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (!name.starts_with(kPrefix) || IsOtherVariable(name)) continue;
+  for (const std::string_view name : SettingVariables()) {
     const std::string_view rest = name.substr(kPrefix.size());
     if (std::find(settings.begin(), settings.end(), rest) != settings.end()) {
       continue;

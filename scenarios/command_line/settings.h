@@ -66,6 +66,9 @@ class Settings {
   std::vector<File> files_;
 };
 
+// Whether a setting of any command may be there: a variable, or a file, of which
+// the line may name another one.
+bool MayHaveSettings(const std::vector<std::string>& arguments);
 // A line for each variable of the environment that looks like a setting, is
 // none, and means nothing to the set-up or the tests either.
 std::vector<std::string> UnknownVariables(const CLI::App& app);

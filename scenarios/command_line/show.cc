@@ -37,26 +37,24 @@ int ShowScenario(const ShowFlags& flags, const std::vector<Limit>& limits) {
 
 }  // namespace
 
-Command AddShow(CLI::App& app, CommonOptions& common) {
+Command AddShow(CLI::App& sub, CommonOptions& common) {
   auto flags = std::make_shared<ShowFlags>();
-  CLI::App* sub =
-      app.add_subcommand("show", "A scenario with all that it leaves unsaid");
-  AddExamples(*sub,
+  AddExamples(sub,
               {"show squad_bert_large",
                "show my_job.yaml --set stack=compiled --output all.yaml",
                "show my_job.yaml --fail-if 'parameters>8e9'"});
-  sub->add_option("SCENARIO",
-                  flags->scenario,
-                  "A file, or the name of a shipped scenario; "
-                  "or none, with --model");
-  AddOverrides(*sub, flags->overrides);
-  sub->add_option(
+  sub.add_option("SCENARIO",
+                 flags->scenario,
+                 "A file, or the name of a shipped scenario; "
+                 "or none, with --model");
+  AddOverrides(sub, flags->overrides);
+  sub.add_option(
          "--output", flags->output, "Where it goes (default: standard output)")
       ->type_name("FILE");
-  common.AddLimitsTo(*sub);
-  return [flags, sub, &common] {
-    if (!*sub) return -1;
-    HoldModelText(*sub, common, flags->overrides);
+  common.AddLimitsTo(sub);
+  return [flags, &sub, &common] {
+    if (!sub) return -1;
+    HoldModelText(sub, common, flags->overrides);
     return ShowScenario(*flags, common.limits());
   };
 }

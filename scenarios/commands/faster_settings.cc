@@ -178,21 +178,26 @@ constexpr std::array<SettingChange, 10> kSettings = {Compile,
                                                      PadToOwnLongest};
 
 // The share of the time of a sample's step that the changed job saves; nullopt:
-// none, or there is no such job, or it may not fit.
+// none worth saying, or there is no such job, or it may not fit. Most settings
+// save nothing, which a step says without its run.
 std::optional<double> SavedBy(const Scenario& changed,
                               const PredictionTarget& target,
                               const JobEstimate& job,
                               DeviceMemo& memo) {
   try {
     model::Validate(changed.workload);
-    const JobEstimate trial =
-        EstimateJob(changed, memo, target.cluster, Detail::kTimes);
-    if (!trial.fits() ||
-        MemoryRangeOf(trial.memory.total()).high > trial.capacity ||
-        trial.run.total() >= job.run.total()) {
+    const JobEstimate step =
+        EstimateJob(changed, memo, target.cluster, Detail::kStep);
+    if (!step.fits() ||
+        MemoryRangeOf(step.memory.total()).high > step.capacity) {
       return std::nullopt;
     }
-    return 1.0 - job.samples_per_second / trial.samples_per_second;
+    const double saved = 1.0 - job.samples_per_second / step.samples_per_second;
+    if (saved < kWorthSaying) return std::nullopt;
+    const JobEstimate trial =
+        EstimateJob(changed, memo, target.cluster, Detail::kTimes);
+    if (trial.run.total() >= job.run.total()) return std::nullopt;
+    return saved;
   } catch (const model::InputError&) {
     return std::nullopt;  // not of this model or device
   }
@@ -215,9 +220,7 @@ std::optional<Note> FasterNote(const PredictionTarget& target,
       continue;
     }
     const auto saved = SavedBy(changed, target, job, memo);
-    if (saved && *saved >= kWorthSaying) {
-      savings.emplace_back(*saved, std::move(words));
-    }
+    if (saved) savings.emplace_back(*saved, std::move(words));
   }
   if (savings.empty()) return std::nullopt;
   std::stable_sort(

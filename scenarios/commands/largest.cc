@@ -98,6 +98,12 @@ class Sizes {
   // Of a job that is none nothing can be counted.
   bool IsJob(int64_t size) const { return IsValid(Asked(size).workload); }
 
+  bool Fits(int64_t size) const {
+    DeviceMemo memo(target_.predictor, scenario_.source);
+    return EstimateJob(Asked(size), memo, target_.cluster, Detail::kMemory)
+        .fits();
+  }
+
   Trial At(int64_t size) const {
     Trial trial{{}, Asked(size), {}};
     trial.name = what_ == Largest::kModel
@@ -146,11 +152,12 @@ class Sizes {
 };
 
 // The largest that fits; 0: none does. Memory never falls with the size: twice
-// as large until it is too much, then by halving. Models may keep more than
-// larger ones do (lengths, experts), so each is asked.
+// as large until it is too much, then by halving; of lengths the longest comes
+// first, which fits most jobs. Models may keep more than larger ones do (lengths,
+// experts), so each is asked.
 int64_t LargestOf(Largest what, const Sizes& sizes) {
   const auto fits = [&](int64_t size) {
-    return sizes.IsJob(size) && sizes.At(size).job.fits();
+    return sizes.IsJob(size) && sizes.Fits(size);
   };
   const int64_t most = sizes.most();
   if (what == Largest::kModel) {
@@ -159,6 +166,7 @@ int64_t LargestOf(Largest what, const Sizes& sizes) {
     }
     return 0;
   }
+  if (what == Largest::kLength && fits(most)) return most;
   int64_t low = sizes.least();
   if (!fits(low)) return 0;
   while (low < most) {

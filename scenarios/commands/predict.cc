@@ -268,6 +268,15 @@ Json JsonOf(const Prediction& prediction, const Scenario& scenario) {
   return json;
 }
 
+Json PredictionsJson(const std::vector<Prediction>& predictions,
+                     const Scenario& scenario) {
+  Json json = Json::array();
+  for (const Prediction& prediction : predictions) {
+    json.push_back(JsonOf(prediction, scenario));
+  }
+  return json;
+}
+
 Json KernelsJson(const KernelGroups& kernels) {
   Json json = Json::array();
   for (const KindTime& time : TimesByKind(kernels)) {
@@ -522,15 +531,15 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
       report.notes.push_back(*std::move(note));
     }
   }
-  Json json = HeadOf(targets, first, options);
-  json["predictions"] = Json::array();
-  for (const Prediction& prediction : predictions) {
-    report.answers.push_back(
-        fmt::format("/predictions/{}", json["predictions"].size()));
-    json["predictions"].push_back(JsonOf(prediction, first));
+  if (options.json) {
+    Json json = HeadOf(targets, first, options);
+    json["predictions"] = PredictionsJson(predictions, first);
+    if (kernels) json["predictions"].back()["kernels"] = KernelsJson(*kernels);
+    report.json = AnswerText(std::move(json), report);
   }
-  if (kernels) json["predictions"].back()["kernels"] = KernelsJson(*kernels);
-  report.json = AnswerText(std::move(json), report);
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    report.answers.push_back(fmt::format("/predictions/{}", i));
+  }
   return report;
 }
 

@@ -31,6 +31,7 @@ struct PredictOptions {
   Overrides overrides;
   bool charts = false;  // for a page
   bool trace = false;   // of a step
+  bool json = true;     // whether the report is read as JSON
   Origin origin;
 };
 

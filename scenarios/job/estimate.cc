@@ -221,11 +221,12 @@ JobEstimate Begin(const Scenario& scenario,
 }
 
 // What a device holds, and the largest batch that it could.
-void CountMemory(DeviceMemo& memo, JobEstimate& job) {
+void CountMemory(DeviceMemo& memo, Detail detail, JobEstimate& job) {
   const hardware::MemoryPlan& plan =
       memo.PlanMemory(job.workload, job.devices, job.ranks_per_device);
   job.memory = plan.needed;
   job.capacity = plan.capacity;
+  if (detail < Detail::kTimes) return;
   job.largest_batch =
       memo.LargestBatch(job.workload, job.devices, job.ranks_per_device);
 }
@@ -339,15 +340,11 @@ class Steps {
 };
 
 // The mean step over the lengths, and the rates that it comes to.
-void AverageSteps(DeviceMemo& memo,
-                  const model::RunPlan& plan,
-                  Steps& steps,
-                  JobEstimate& job) {
+void AverageSteps(const model::RunPlan& plan, Steps& steps, JobEstimate& job) {
   MeanStep mean;
   const double step_samples = static_cast<double>(plan.batch) *
                               static_cast<double>(plan.accumulation) *
                               static_cast<double>(plan.devices);
-  model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.lengths) {
     StepEstimate step = steps.At(
         job.workload.work, plan.batch, plan.accumulation, length.length);
@@ -357,23 +354,29 @@ void AverageSteps(DeviceMemo& memo,
     step.input = std::max(Seconds<>(), load - step.total());
     mean.Add(step, length.share);
   }
+  job.step = mean.Get();
+  job.samples_per_second = step_samples / ToSeconds(job.step.total());
+  job.tokens_per_second =
+      job.samples_per_second * model::MeanLength(job.own_lengths);
+}
+
+// What of the device's peak the mean step makes use of.
+void CountFlops(DeviceMemo& memo,
+                const model::RunPlan& plan,
+                JobEstimate& job) {
+  model::Workload rank = job.workload;
   for (const model::PaddedLength& length : job.own_lengths) {
     rank.sequence_length = length.length;
     job.model_flops += length.share *
                        static_cast<double>(memo.ModelFlops(rank)) *
                        static_cast<double>(plan.accumulation);
   }
-  job.step = mean.Get();
-  const double step_s = ToSeconds(job.step.total());
-  job.samples_per_second = step_samples / step_s;
-  job.tokens_per_second =
-      job.samples_per_second * model::MeanLength(job.own_lengths);
   const auto peak =
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");
   // Ranks on one processor have its peak between them.
   job.mfu = job.model_flops * static_cast<double>(job.ranks_per_device) /
-            step_s / peak->base();
+            ToSeconds(job.step.total()) / peak->base();
 }
 
 // MFU once more, of the pairs that causal attention sees.
@@ -454,7 +457,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
     return EstimateJob(here, memo, cluster, detail);
   }
   JobEstimate job = Begin(scenario, device, cluster);
-  CountMemory(memo, job);
+  CountMemory(memo, detail, job);
   LimitToHost(scenario, device, cluster, job);
   HoldOnHost(cluster, job);
   if (!job.fits()) return job;
@@ -462,9 +465,12 @@ JobEstimate EstimateJob(const Scenario& scenario,
   const OpenTimes open{StartUpTime(scenario, device, cluster),
                        CheckpointTime(scenario, cluster)};
   const model::RunPlan plan = PlanOf(scenario, device, open, job);
+  if (detail == Detail::kMemory) return job;
   const model::Work work = job.workload.work;
   Steps steps(memo, scenario.workload, cluster, detail);
-  AverageSteps(memo, plan, steps, job);
+  AverageSteps(plan, steps, job);
+  if (detail == Detail::kStep) return job;
+  CountFlops(memo, plan, job);
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {

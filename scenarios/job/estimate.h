@@ -15,9 +15,11 @@ namespace trainfare::scenarios {
 JobEstimate EstimateJob(const Scenario& scenario,
                         const calibrate::Predictor& predictor,
                         const Cluster& cluster);
-// How much of an estimate is asked for.
+// How much of an estimate is asked for; each has what those before it have.
 enum class Detail {
-  kTimes,  // without intervals, grades and how busy engines are
+  kMemory,  // whether it fits, without the largest batch that does
+  kStep,    // the mean step, and the rates that it comes to
+  kTimes,   // all but intervals, grades and how busy engines are
   kAll,
 };
 // The same of several jobs and clusters, whose device is asked once for what

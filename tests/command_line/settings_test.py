@@ -162,6 +162,25 @@ class Settings(Case):
         self.assertIn("batch: 8\n", self.good(*asked, "--dry-run",
                                               input="batch: 8\n").stdout)
 
+    def test_settings_of_other_commands_are_known(self):
+        """Wherever they stand: they change nothing, and a misspelt one is named."""
+        asked = ("predict", "emotion_bert_base", "--device", "l4")
+        plain = self.good(*asked).stdout
+        os.makedirs(self.path("config/trainfare"))
+        for name, path, flags in (
+            ("trainfare.yaml", "trainfare.yaml", ()),
+            (self.path("mine.yaml"), "mine.yaml", ("--config", self.path("mine.yaml"))),
+            (self.path("config/trainfare/config.yaml"),
+             "config/trainfare/config.yaml", ()),
+        ):
+            with self.subTest(path):
+                file = self.write(path, "top: 3\nvalidate: { seed: 7 }\n")
+                self.assertEqual(self.good(*asked, *flags, cwd=self.folder).stdout, plain)
+                self.write(path, "validate: { sead: 7 }\n")
+                self.begins(1, f'{name}:1:13: validate: unknown key "sead"; did you '
+                            'mean "seed"?', *asked, *flags, cwd=self.folder)
+                os.remove(file)
+
 
 if __name__ == "__main__":
     program.main()

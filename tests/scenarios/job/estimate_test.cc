@@ -65,7 +65,7 @@ TEST_CASE("jobs that share a memo have the answers of each by itself") {
   }
 }
 
-TEST_CASE("times alone are those of the whole estimate, to the last bit") {
+TEST_CASE("parts of an estimate are those of the whole, to the last bit") {
   for (const char* name :
        {"emotion_bert_base", "llama_8b_fsdp", "llama_8b_lora"}) {
     Scenario scenario = LoadScenario(name);
@@ -76,7 +76,16 @@ TEST_CASE("times alone are those of the whole estimate, to the last bit") {
       DeviceMemo memo(predictor);
       const JobEstimate times =
           EstimateJob(scenario, memo, cluster, Detail::kTimes);
+      const JobEstimate memory =
+          EstimateJob(scenario, memo, cluster, Detail::kMemory);
+      const JobEstimate step =
+          EstimateJob(scenario, memo, cluster, Detail::kStep);
       const JobEstimate all = EstimateJob(scenario, predictor, cluster);
+      CHECK(memory.fits() == all.fits());
+      CHECK(memory.memory.total() == all.memory.total());
+      CHECK(step.step.total() == all.step.total());
+      CHECK(step.samples_per_second == all.samples_per_second);
+      CHECK(times.mfu == all.mfu);
       CHECK(times.fits() == all.fits());
       CHECK(times.run.total() == all.run.total());
       CHECK(times.step.total() == all.step.total());
