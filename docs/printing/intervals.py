@@ -10,7 +10,8 @@ whose devices or runs were left out.
 
 The second part is of devices that several sources measured, each source
 predicted from the others. It says how far all runs of a source are likeliest to
-be off together, which is `sources:` of hardware/kinds/gpu.yaml.
+be off together, which is `sources:` of hardware/kinds/gpu.yaml. The third is how
+alike errors are from place to place (alike.py).
 """
 
 import collections
@@ -18,6 +19,7 @@ import math
 import re
 import statistics
 
+from .alike import alike
 from .pages import Page, ROOT, table
 
 INTRODUCTION = """
@@ -26,8 +28,11 @@ multiplied by, in the logarithm, so that they were, every device of a table coun
 *95 / 80* is how far 95 % of rows reach over what 80 % do, by which the tails of answers beyond what
 was measured were chosen (1.94). On the first part GPUs' factors beyond what was measured
 (`intervals:` of `hardware/kinds/gpu.yaml`) were chosen and what unmeasured ranks add; on the second
-what [a source](../models/calibration.md#sources) adds; on the third, on `fms_acceleration`, what
-shared state adds. [What misses, and why](../models/misses.md).
+what [a source](../models/calibration.md#sources) adds; on the third [how alike what a formula gets
+wrong is](../models/calibration.md#what-the-formula-itself-gets-wrong) from place to place (`errors:`
+of `hardware/kinds/any.yaml`): by how much rows that were left out are likelier than as shipped, in
+the mean over tables; on the fourth, on `fms_acceleration`, what shared state adds. [What misses,
+and why](../models/misses.md).
 """
 
 LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
@@ -170,6 +175,7 @@ def body(given):
         "## Chosen on: left out of five tables\n",
         *summary(given, LEFT_OUT, PROTOCOLS, by_protocol),
         "\n## Sources\n", *sources(given),
+        "\n## What is alike\n", *alike(given),
         "\n## Tables that no fit is made from: as shipped\n",
         *summary(given, OTHERS, ["as-shipped"], by_table)]
 
