@@ -28,11 +28,11 @@ multiplied by, in the logarithm, so that they were, every device of a table coun
 *95 / 80* is how far 95 % of rows reach over what 80 % do, by which the tails of answers beyond what
 was measured were chosen (1.94). On the first part GPUs' factors beyond what was measured
 (`intervals:` of `hardware/kinds/gpu.yaml`) were chosen and what unmeasured ranks add; on the second
-what [a source](../models/calibration.md#sources) adds; on the third [how alike what a formula gets
-wrong is](../models/calibration.md#what-the-formula-itself-gets-wrong) from place to place (`errors:`
-of `hardware/kinds/any.yaml`): by how much rows that were left out are likelier than as shipped, in
-the mean over tables; on the fourth, on `fms_acceleration`, what shared state adds. [What misses,
-and why](../models/misses.md).
+what [a source](../models/calibration.md#sources) adds; on the third [how
+alike](../models/calibration.md#what-the-formula-itself-gets-wrong) what a formula gets wrong is
+from place to place (`errors:` of `hardware/kinds/any.yaml`): by how much rows that were left out
+are likelier than as shipped, in the mean over tables; on the fourth, on `fms_acceleration`, what
+shared state adds. [What misses, and why](../models/misses.md).
 """
 
 LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",

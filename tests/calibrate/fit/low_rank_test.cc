@@ -160,8 +160,9 @@ TEST_CASE("of many places what varies between those taken counts as noise") {
     const Correction found = discrepancy.At(place);
     variances += found.variance;
     dense_variances += size - at.dot(factor.solve(at));
-    inside +=
-        std::abs(found.mean - at.dot(weights)) < std::sqrt(found.variance);
+    if (std::abs(found.mean - at.dot(weights)) < std::sqrt(found.variance)) {
+      ++inside;
+    }
   }
   CHECK(variances > dense_variances);
   // Of a normal error 68 % would be; the two means share most of theirs.
