@@ -19,7 +19,6 @@
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/process_likelihood.h"
 #include "calibrate/fit/step_model.h"
-#include "hardware/catalog/kind_facts.h"
 #include "hardware/catalog/parameter.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
@@ -56,8 +55,7 @@ struct AddedRuns::State {
 
     Point(const Place& of, int64_t count)
         : place(ErrorPointOf(of)),
-          devices(std::log(static_cast<double>(std::max<int64_t>(count, 1))) /
-                  std::log(hardware::FactsOfErrors().reach)) {}
+          devices(InReaches(std::max<int64_t>(count, 1))) {}
 
     double CorrelationWith(const Point& other, double nearness) const {
       const double apart =

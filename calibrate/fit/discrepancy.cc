@@ -146,19 +146,20 @@ Place PlaceOf(const model::Workload& workload, const hardware::Device& device) {
   return place;
 }
 
+double InReaches(int64_t size) {
+  return std::log(static_cast<double>(size)) /
+         std::log(hardware::FactsOfErrors().reach);
+}
+
 ErrorPoint ErrorPointOf(const Place& place) {
-  const hardware::ErrorFacts& facts = hardware::FactsOfErrors();
-  const auto log_of = [reach = std::log(facts.reach)](int64_t value) {
-    return std::log(static_cast<double>(value)) / reach;
-  };
   // Time goes with the hidden size squared.
-  return {
-      {log_of(place.batch),
-       log_of(place.sequence_length),
-       2.0 * log_of(place.hidden),
-       log_of(place.layers),
-       std::log(place.power_share.value_or(1.0)) / std::log(facts.power_reach)},
-      place.settings};
+  return {{InReaches(place.batch),
+           InReaches(place.sequence_length),
+           2.0 * InReaches(place.hidden),
+           InReaches(place.layers),
+           std::log(place.power_share.value_or(1.0)) /
+               std::log(hardware::FactsOfErrors().power_reach)},
+          place.settings};
 }
 
 double SettingsCorrelation(const ErrorPoint& a, const ErrorPoint& b) {

@@ -16,10 +16,10 @@
 //       the greatest marginal likelihood
 //
 // A prediction is divided by exp(mean); far from all runs the mean is 0, and
-// the formula stands alone. Reaches and c: hardware::ErrorFacts. Source: Kennedy & O'Hagan 2001, Bayesian
-// calibration of computer models; Rasmussen & Williams 2006, equations 2.25,
-// 2.26, 2.30 and 5.12. Check: tests/calibrate/fit/discrepancy_test.cc,
-// docs/models/calibration.md.
+// the formula stands alone. Reaches and c: hardware::ErrorFacts. Source:
+// Kennedy & O'Hagan 2001, Bayesian calibration of computer models; Rasmussen &
+// Williams 2006, equations 2.25, 2.26, 2.30 and 5.12. Check:
+// tests/calibrate/fit/discrepancy_test.cc, docs/models/calibration.md.
 //
 // Runs of one place are one row: k of them with the mean m are, turned by an
 // orthonormal matrix whose first row is 1 / sqrt(k), one value sqrt(k) m that
@@ -66,6 +66,8 @@ struct ErrorPoint {
   std::string settings;
 };
 ErrorPoint ErrorPointOf(const Place& place);
+// A size's logarithm in units of the reach.
+double InReaches(int64_t size);
 
 // |x_i - x_j|^2, c_ij and D_ij / s^2 of two places.
 double SquaredDistance(const ErrorPoint& a, const ErrorPoint& b);

@@ -117,8 +117,9 @@ std::optional<Posterior> FindPosterior(const FitProblem& problem,
   // What the data say nothing of holds nothing else, so that it takes no fit.
   for (size_t i = 0; i < count; ++i) {
     posterior.held[i] = IsUntouched(problem, posterior, i);
-    if (posterior.held[i])
+    if (posterior.held[i]) {
       posterior.positions[i] = problem.parameters()[i].prior;
+    }
   }
   // Others one at a time, the least determined first: two that only their
   // product is known of must not both go back to their priors. Nor does one

@@ -83,6 +83,38 @@ std::vector<double> Residuals(const std::vector<Place>& places) {
   return residuals;
 }
 
+// The same process with a full covariance, of the sizes that one chose.
+struct DenseProcess {
+  DenseProcess(const std::vector<Place>& of,
+               const std::vector<double>& residuals,
+               const Discrepancy& chosen)
+      : places(of),
+        size(chosen.error_size() * chosen.error_size()),
+        noise(chosen.noise() * chosen.noise()) {
+    Eigen::MatrixXd a = size * DenseCorrelation(places);
+    a.diagonal().array() += noise;
+    factor.compute(a);
+    weights = factor.solve(Eigen::Map<const Eigen::VectorXd>(
+        residuals.data(), static_cast<Eigen::Index>(residuals.size())));
+  }
+
+  Correction At(const Place& place) const {
+    Eigen::VectorXd at(weights.size());
+    for (Eigen::Index i = 0; i < at.size(); ++i) {
+      at[i] = size * ErrorCorrelation(
+                         ErrorPointOf(place),
+                         ErrorPointOf(places[static_cast<std::size_t>(i)]));
+    }
+    return {at.dot(weights), size - at.dot(factor.solve(at))};
+  }
+
+  std::vector<Place> places;
+  double size;   // s^2
+  double noise;  // n^2
+  Eigen::LLT<Eigen::MatrixXd> factor;
+  Eigen::VectorXd weights;  // A^-1 r
+};
+
 }  // namespace
 
 // Of 700 places the ranks beyond kExactRank are cut, and nothing but rounding
@@ -138,29 +170,17 @@ TEST_CASE("of many places what varies between those taken counts as noise") {
   places.resize(1500);
   const std::vector<double> residuals = Residuals(places);
   const Discrepancy discrepancy(places, residuals);
-  const double size = discrepancy.error_size() * discrepancy.error_size();
-  const double noise = discrepancy.noise() * discrepancy.noise();
-  REQUIRE(size > 0.0);
-  const auto count = static_cast<Eigen::Index>(places.size());
-  Eigen::MatrixXd a = size * DenseCorrelation(places);
-  a.diagonal().array() += noise;
-  const Eigen::LLT<Eigen::MatrixXd> factor(a);
-  const Eigen::Map<const Eigen::VectorXd> values(residuals.data(), count);
-  const Eigen::VectorXd weights = factor.solve(values);
+  REQUIRE(discrepancy.error_size() > 0.0);
+  const DenseProcess dense(places, residuals, discrepancy);
   int inside = 0;
   double variances = 0;
   double dense_variances = 0;
   for (const Place& place : asked) {
-    Eigen::VectorXd at(count);
-    for (Eigen::Index i = 0; i < count; ++i) {
-      at[i] = size * ErrorCorrelation(
-                         ErrorPointOf(place),
-                         ErrorPointOf(places[static_cast<std::size_t>(i)]));
-    }
+    const Correction exact = dense.At(place);
     const Correction found = discrepancy.At(place);
     variances += found.variance;
-    dense_variances += size - at.dot(factor.solve(at));
-    if (std::abs(found.mean - at.dot(weights)) < std::sqrt(found.variance)) {
+    dense_variances += exact.variance;
+    if (std::abs(found.mean - exact.mean) < std::sqrt(found.variance)) {
       ++inside;
     }
   }
@@ -176,35 +196,25 @@ TEST_CASE("corrections of low rank are the dense ones") {
   places.resize(400);
   const std::vector<double> residuals = Residuals(places);
   const Discrepancy discrepancy(places, residuals);
-  const double size = discrepancy.error_size() * discrepancy.error_size();
-  const double noise = discrepancy.noise() * discrepancy.noise();
-  REQUIRE(size > 0.0);
+  REQUIRE(discrepancy.error_size() > 0.0);
+  const DenseProcess dense(places, residuals, discrepancy);
 
-  const auto count = static_cast<Eigen::Index>(places.size());
-  Eigen::MatrixXd a = size * DenseCorrelation(places);
-  a.diagonal().array() += noise;
-  const Eigen::LLT<Eigen::MatrixXd> factor(a);
-  const Eigen::Map<const Eigen::VectorXd> values(residuals.data(), count);
-  const Eigen::VectorXd weights = factor.solve(values);
   for (const Place& place : asked) {
-    Eigen::VectorXd at(count);
-    for (Eigen::Index i = 0; i < count; ++i) {
-      at[i] = size * ErrorCorrelation(
-                         ErrorPointOf(place),
-                         ErrorPointOf(places[static_cast<std::size_t>(i)]));
-    }
+    const Correction exact = dense.At(place);
     const Correction found = discrepancy.At(place);
-    CHECK(found.mean == doctest::Approx(at.dot(weights)).epsilon(1e-6));
-    CHECK(
-        found.variance + noise ==
-        doctest::Approx(size - at.dot(factor.solve(at)) + noise).epsilon(1e-6));
+    CHECK(found.mean == doctest::Approx(exact.mean).epsilon(1e-6));
+    CHECK(found.variance + dense.noise ==
+          doctest::Approx(exact.variance + dense.noise).epsilon(1e-6));
   }
+  const auto count = static_cast<Eigen::Index>(places.size());
   const Eigen::VectorXd inverse =
-      factor.solve(Eigen::MatrixXd::Identity(count, count)).diagonal();
+      dense.factor.solve(Eigen::MatrixXd::Identity(count, count)).diagonal();
   const std::vector<double> left_out = discrepancy.LeftOutMeans();
   for (Eigen::Index i = 0; i < count; ++i) {
     CHECK(left_out[static_cast<std::size_t>(i)] ==
-          doctest::Approx(values[i] - weights[i] / inverse[i]).epsilon(1e-6));
+          doctest::Approx(residuals[static_cast<std::size_t>(i)] -
+                          dense.weights[i] / inverse[i])
+              .epsilon(1e-6));
   }
 }
 
