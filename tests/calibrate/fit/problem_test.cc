@@ -46,6 +46,24 @@ TEST_CASE("a line is found, whatever the start") {
   }
 }
 
+// Of six points on a line and one more every second is far off it.
+TEST_CASE("a stride takes one of so many groups, as if without the others") {
+  FitProblem problem({kWide, kWide}, 0.0);
+  problem.Add(Line({0, 30, 0, -20, 0, 10}), {0, 1, 2, 3, 4, 5});
+  problem.Add(Line({40}), {3});
+  const auto strided = Solve(problem, {0.5, 0.5}, {.stride = 2});
+  const auto without =
+      Solve(problem, {0.5, 0.5}, {.without_groups = {1, 3, 5}});
+  const auto whole = Solve(problem, {0.5, 0.5});
+  REQUIRE(strided.has_value());
+  REQUIRE(without.has_value());
+  REQUIRE(whole.has_value());
+  CHECK(strided->positions == without->positions);
+  CHECK(strided->positions[0] == Approx(1.0).epsilon(1e-5));
+  CHECK(strided->positions[1] == Approx(2.0).epsilon(1e-5));
+  CHECK(std::abs(whole->positions[0] - 1.0) > 1.0);
+}
+
 TEST_CASE("a prior counts by its sigma, against data by theirs") {
   // One residual (x - 1) / 0.1 and a prior of 0 +- 0.1: half way.
   FitProblem problem(
