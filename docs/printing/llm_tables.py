@@ -6,7 +6,7 @@ import statistics
 import sys
 
 from .measured_tables import what_was_chosen
-from .pages import Page, table
+from .pages import Page, percentile, table
 
 FOLDER = "llm/"
 PROTOCOLS = ["as-shipped", "added-runs=1", "added-runs=5"]
@@ -24,15 +24,6 @@ interval, and the rows. *chosen*: in sight of a table's rows. The aims of "all" 
 shipped, 6, 15 with one row and 4, 12 with five. Lengths of `zeus_bert_power` are not stated
 ([power](power.md)). [What misses, and why](../models/misses.md).
 """
-
-
-def percentile(values, share):
-    """Between the two nearest, as the program has it."""
-    values = sorted(values)
-    at = share * (len(values) - 1)
-    low = int(at)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (at - low)
 
 
 def cell(rows):

@@ -2,9 +2,10 @@
 
 import csv
 import re
+import statistics
 import sys
 
-from .pages import Page, ROOT, filled, grouped, table
+from .pages import Page, ROOT, filled, grouped, percentile, table
 
 TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
           "lambda_deeplearning_benchmark", "nvidia_dle_inference",
@@ -13,6 +14,11 @@ TABLES = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",
 # Tables whose devices ran on several numbers of hosts.
 OF_HOSTS = ["aws_neuron", "mlperf_training_bert", "llm/mlperf_packed_bert",
             "llm/llm_foundry_mpt", "llm/nanotron_h100"]
+# Tables with devices that ran models of several sizes, and of one size so many
+# workloads that five can be drawn of them.
+OF_SIZES = ["vtrain_gpt", "nvidia_dle_training", "nvidia_dle_inference",
+            "lambda_deeplearning_benchmark", "aws_neuron", "llm/finetune",
+            "llm/fms_acceleration", "llm/llm_foundry_mpt", "llm/pretrain_misc"]
 PROTOCOLS = ["as-shipped", "leave-one-out", "leave-device-out",
              "one-run-per-device", "k-runs=5"]
 # What was chosen on the rows of which table.
@@ -48,6 +54,14 @@ def cell(answer):
     e = answer["overall"]
     return (f"{e['mape']:.1f}, {e['median']:.1f}, {e['p90']:.1f}, "
             f"{e['max']:.0f}; {e['coverage']:.0f}, {e['coverage_95']:.0f}")
+
+
+def cell_of(rows):
+    """The same of some rows of an answer."""
+    errors = [abs(row["error_percent"]) for row in rows]
+    return (f"{statistics.mean(errors):.1f}, {statistics.median(errors):.1f}, "
+            f"{percentile(errors, 0.9):.1f}, {max(errors):.0f}; "
+            + ", ".join(f"{share:.0f}" for share in shares(rows)))
 
 
 def count_of(answer):
@@ -150,6 +164,13 @@ def by_protocol(given):
         "\n## Over other numbers of hosts\n",
         *table(["table", "rows", "not predicted", "leave-hosts-out"], "lrrl",
                of_hosts(given, refused)),
+        "\n## A model of another size\n",
+        filled("Each size of a model by a fit to the device's rows of other "
+               "sizes, alone and with five of its own that are drawn; both of "
+               "the rows that were not drawn, where five leave some."),
+        "",
+        *table(["table", "rows", "leave-model-out", "model-runs=5"], "lrll",
+               of_sizes(given)),
         "\n## Inside 80 and 95 %, by grade\n",
         "A cell: rows, percent inside their 80 %, inside their 95 % "
         "interval.\n",
@@ -171,6 +192,22 @@ def of_hosts(given, refused):
             lines.append([name, *count_of(answer), cell(answer)])
         except SystemExit as refusal:
             refused.append([f"{name}, leave-hosts-out", reason_of(refusal)])
+    return lines
+
+
+def of_sizes(given):
+    """A row for each table of models of several sizes."""
+    lines = []
+    for name in OF_SIZES:
+        drawn = validated(given, name, "model-runs=5")
+        labels = {row["label"] for row in drawn["rows"]}
+        without = [row for row in
+                   validated(given, name, "leave-model-out")["rows"]
+                   if row["label"] in labels]
+        if len(without) != len(drawn["rows"]):
+            sys.exit(f"{name}: expected the same rows with and without five")
+        lines.append([name, str(len(without)), cell_of(without),
+                      cell(drawn)])
     return lines
 
 

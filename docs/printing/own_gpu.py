@@ -4,8 +4,7 @@ import csv
 import re
 import statistics
 
-from .llm_tables import percentile
-from .pages import ROOT, Page, filled, table
+from .pages import ROOT, Page, filled, percentile, table
 
 FOLDER = ROOT / "tests" / "measurements"
 TABLE = FOLDER / "h200_transformers.csv"

@@ -101,6 +101,15 @@ def filled(text, indent=""):
                          break_long_words=False, break_on_hyphens=False)
 
 
+def percentile(values, share):
+    """Between the two nearest, as the program has it."""
+    values = sorted(values)
+    at = share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (values[high] - values[low]) * (at - low)
+
+
 def table(header, align, rows):
     """Lines of a Markdown table; `align` has l or r for each column.
 

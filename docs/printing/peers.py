@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 
-from .llm_tables import FOLDER, PROTOCOLS, percentile
+from .llm_tables import FOLDER, PROTOCOLS
 from .measured_tables import what_was_chosen
-from .pages import Missing, Page, filled, table
+from .pages import Missing, Page, filled, percentile, table
 
 INTRODUCTION = """
 Rows that llm-analysis 0.2.2 can express (efficiency 0.5, its README's assumption; it has no

@@ -44,14 +44,18 @@ std::string ToText(const ValidateOptions& options) {
       return "leave-source-out";
     case Protocol::kLeaveHostsOut:
       return "leave-hosts-out";
+    case Protocol::kModelRuns:
+      return options.drawn_runs == 0
+                 ? "leave-model-out"
+                 : fmt::format("model-runs={}", options.drawn_runs);
     case Protocol::kLeaveDeviceOut:
       return "leave-device-out";
     case Protocol::kRunsPerDevice:
-      return options.runs_per_device == 1
+      return options.drawn_runs == 1
                  ? "one-run-per-device"
-                 : fmt::format("k-runs={}", options.runs_per_device);
+                 : fmt::format("k-runs={}", options.drawn_runs);
     case Protocol::kAddedRuns:
-      return fmt::format("added-runs={}", options.runs_per_device);
+      return fmt::format("added-runs={}", options.drawn_runs);
   }
   ENSURE(false, "a protocol without a name");
 }
@@ -73,6 +77,16 @@ std::string Explain(const ValidateOptions& options) {
     case Protocol::kLeaveHostsOut:
       return "every row was predicted by a fit to the runs of its device over "
              "other numbers of hosts";
+    case Protocol::kModelRuns:
+      if (options.drawn_runs == 0) {
+        return "every row was predicted by a fit to the models of other sizes "
+               "on its device";
+      }
+      return fmt::format(
+          "every model of a device was predicted by a fit to models of other "
+          "sizes there and {} of its own workloads, drawn with seed {}",
+          options.drawn_runs,
+          options.seed);
     case Protocol::kLeaveDeviceOut:
       return "every device was predicted without a fit, by its datasheet and "
              "the priors of its kind";
@@ -80,13 +94,13 @@ std::string Explain(const ValidateOptions& options) {
       return fmt::format(
           "every device was fitted to {} of its workloads, "
           "drawn with seed {}; the others were predicted",
-          options.runs_per_device,
+          options.drawn_runs,
           options.seed);
     case Protocol::kAddedRuns:
       return fmt::format(
           "{} workloads of each device and stack, drawn with seed {}, were "
           "added to the fits at hand; the others were predicted",
-          options.runs_per_device,
+          options.drawn_runs,
           options.seed);
   }
   ENSURE(false, "a protocol without words");
@@ -247,6 +261,12 @@ Json LeftOutJson(const std::vector<LeftOutRow>& rows) {
   return json;
 }
 
+// Whether rows are fitted to that are then not asked for.
+bool DrawsRows(Protocol protocol) {
+  return protocol == Protocol::kRunsPerDevice ||
+         protocol == Protocol::kModelRuns;
+}
+
 // The errors of the rows that count, and why others do not.
 struct Tally {
   std::vector<RowError> errors;
@@ -260,7 +280,7 @@ struct Tally {
 Tally TallyOf(const StepValidation& validation,
               const ValidateOptions& options) {
   Tally tally;
-  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
+  const bool drawn = DrawsRows(options.protocol);
   for (const StepRow& row : validation.rows) {
     if (row.fitted) tally.fitted.push_back(row.observation->label);
     if (!row.asked || (row.fitted && drawn)) continue;
@@ -282,7 +302,7 @@ Tally TallyOf(const StepValidation& validation,
 // Whole steps that were predicted: the question is everything but the device.
 std::vector<MeasuredAnswer> AnswersOf(const StepValidation& validation,
                                       const ValidateOptions& options) {
-  const bool drawn = options.protocol == Protocol::kRunsPerDevice;
+  const bool drawn = DrawsRows(options.protocol);
   std::vector<MeasuredAnswer> answers;
   for (const StepRow& row : validation.rows) {
     const Observation& o = *row.observation;

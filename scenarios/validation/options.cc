@@ -21,11 +21,13 @@ constexpr std::array kProtocols = {
     std::pair{std::string_view("leave-one-out"), Protocol::kLeaveOneOut},
     std::pair{std::string_view("leave-source-out"), Protocol::kLeaveSourceOut},
     std::pair{std::string_view("leave-hosts-out"), Protocol::kLeaveHostsOut},
+    std::pair{std::string_view("leave-model-out"), Protocol::kModelRuns},
     std::pair{std::string_view("leave-device-out"), Protocol::kLeaveDeviceOut},
     std::pair{std::string_view("one-run-per-device"),
               Protocol::kRunsPerDevice}};
 
 constexpr std::array kCounted = {
+    std::pair{std::string_view("model-runs="), Protocol::kModelRuns},
     std::pair{std::string_view("k-runs="), Protocol::kRunsPerDevice},
     std::pair{std::string_view("added-runs="), Protocol::kAddedRuns}};
 
@@ -41,10 +43,10 @@ std::vector<std::string> ProtocolWords() {
 }
 
 void SetProtocol(std::string_view text, ValidateOptions& options) {
-  options.runs_per_device = 1;
   for (const auto& [word, protocol] : kProtocols) {
     if (word != text) continue;
     options.protocol = protocol;
+    options.drawn_runs = protocol == Protocol::kModelRuns ? 0 : 1;
     return;
   }
   const auto counted =
@@ -64,7 +66,7 @@ void SetProtocol(std::string_view text, ValidateOptions& options) {
         text));
   }
   options.protocol = counted->second;
-  options.runs_per_device = *runs;
+  options.drawn_runs = *runs;
 }
 
 GroupBy GroupByFromText(std::string_view text) {

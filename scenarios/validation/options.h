@@ -25,6 +25,7 @@ enum class Protocol {
   kLeaveSourceOut,  // to those that others measured on that device
   kLeaveHostsOut,   // to those over other numbers of hosts
   kLeaveDeviceOut,  // to the rows of other devices of its kind
+  kModelRuns,       // to those of other models, and a few of its own
   kRunsPerDevice,   // to a few workloads, drawn by seed; the rest predicted
   kAddedRuns,       // the fits at hand, and a few of each device and stack
 };
@@ -60,8 +61,8 @@ std::string GroupOf(const Observation& o,
 struct ValidateOptions {
   std::vector<std::string> files;
   Protocol protocol = Protocol::kAsShipped;
-  int64_t runs_per_device = 1;  // of kRunsPerDevice, kAddedRuns
-  uint64_t seed = 1;            // up to model::kLargestSeed
+  int64_t drawn_runs = 1;  // of kModelRuns, kRunsPerDevice, kAddedRuns
+  uint64_t seed = 1;       // up to model::kLargestSeed
   RepeatRule repeats = RepeatRule::kEach;
   GroupBy group_by = GroupBy::kDevice;
   Origin origin;

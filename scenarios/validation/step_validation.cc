@@ -8,24 +8,22 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <random>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "calibrate/fit/added_runs.h"
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
-#include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/parallel_for.h"
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/files/progress_line.h"
 #include "model/error.h"
-#include "model/nearest.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/job/step_estimate.h"
+#include "scenarios/validation/folds.h"
+#include "scenarios/validation/step_rows.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -36,59 +34,12 @@ using calibrate::Predictor;
 using calibrate::Quantity;
 using model::InputError;
 
-// The workload in words, but for how many devices share it.
-std::string WorkOfOne(model::Workload workload) {
-  workload.parallel = {};
-  return calibrate::Describe(workload);
-}
-
-// A device with its rows.
-struct DeviceRows {
-  hardware::Device device;
-  std::vector<size_t> rows;  // indices into all rows
-};
-
-const char* NothingToFitTo(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::kLeaveOneOut:
-      return "nothing else was measured on such devices";
-    case Protocol::kLeaveSourceOut:
-      return "nobody else measured such devices";
-    case Protocol::kLeaveHostsOut:
-      return "such devices were measured on this number of hosts alone";
-    default:
-      return "no row of such devices to fit to";
-  }
-}
-
-// A model fitted to some rows (or not at all) and the rows it predicts.
-struct FitTask {
-  size_t device = 0;
-  std::vector<size_t> fit_to;
-  std::vector<size_t> predict;
-};
-
-// A device with more workloads than are refitted one by one, and the rows of
-// each.
-struct ManyWorks {
-  size_t device = 0;
-  std::vector<size_t> fit_to;
-  std::vector<std::vector<size_t>> works;
-};
-
-// Of so many workloads of a device each is left out by a fit of its own; of
-// more, which tell no less without one, by what it weighs in a fit to all.
-constexpr size_t kMostRefits = 250;
-
 class StepProtocol {
  public:
   StepProtocol(const ValidateOptions& options,
                const std::vector<Observation>& observations,
                const std::vector<PowerObservation>& powers)
-      : options_(options) {
-    Sort(observations);
-    AddPowers(powers);
-  }
+      : options_(options), sorted_(SortByDevice(observations, powers)) {}
 
   void Run() {
     switch (options_.protocol) {
@@ -105,11 +56,13 @@ class StepProtocol {
       case Protocol::kLeaveOneOut:
       case Protocol::kLeaveSourceOut:
       case Protocol::kLeaveHostsOut:
+      case Protocol::kModelRuns:
       case Protocol::kRunsPerDevice: {
-        const std::vector<FitTask> tasks = Tasks();
-        ForEach(
-            tasks.size(), "fits", [&](size_t i) { FitAndPredict(tasks[i]); });
-        for (const ManyWorks& of_device : many_works_) LeaveEachOut(of_device);
+        const Folds made = FoldsOf(options_, sorted_);
+        ForEach(made.folds.size(), "fits", [&](size_t i) {
+          FitAndPredict(made.folds[i]);
+        });
+        for (const ManyWorks& many : made.many_works) LeaveEachOut(many);
         break;
       }
     }
@@ -126,8 +79,6 @@ class StepProtocol {
   }
 
  private:
-  static constexpr size_t kUnknownDevice = static_cast<size_t>(-1);
-
   // In parallel, and as progress: "3 of 28 fits".
   void ForEach(size_t count,
                const std::string& what,
@@ -136,209 +87,6 @@ class StepProtocol {
       options_.progress->Begin(static_cast<double>(count), what);
     }
     calibrate::ParallelFor(count, work, options_.progress);
-  }
-
-  // Rows by device. Of a run that has its whole step the parts are fitted to,
-  // too, but not asked for.
-  void Sort(const std::vector<Observation>& observations) {
-    std::map<std::string, size_t> index;  // by the name in the data
-    std::map<std::string, size_t> by_name;
-    std::set<std::string> with_step;
-    for (const Observation& o : observations) {
-      if (o.quantity == Quantity::kStep) with_step.insert(o.label);
-    }
-    for (const Observation& o : observations) {
-      StepRow row;
-      row.observation = &o;
-      row.point = fmt::format("{} on {} x {}",
-                              o.device_count,
-                              o.hosts,
-                              calibrate::Describe(o.workload));
-      row.work = WorkOfOne(o.workload);
-      row.asked = o.quantity == Quantity::kStep || !with_step.contains(o.label);
-      const auto found = index.find(o.device);
-      if (found != index.end()) {
-        row.device = found->second;
-      } else {
-        row.device = kUnknownDevice;
-        if (const auto device = FindDevice(o.device)) {
-          const auto [place, is_new] =
-              by_name.emplace(device->name, devices_.size());
-          if (is_new) devices_.push_back({*device, {}});
-          row.device = place->second;
-        }
-        index[o.device] = row.device;
-      }
-      if (row.device == kUnknownDevice) {
-        row.reason = UnknownDevice(o.device);
-      } else {
-        devices_[row.device].rows.push_back(rows_.size());
-      }
-      rows_.push_back(std::move(row));
-    }
-  }
-
-  void AddPowers(const std::vector<PowerObservation>& powers) {
-    std::map<std::string_view, const PowerObservation*> of_run;
-    for (const PowerObservation& power : powers) {
-      of_run.emplace(power.label, &power);
-    }
-    for (StepRow& row : rows_) {
-      const auto found = of_run.find(row.observation->label);
-      if (found == of_run.end() ||
-          row.observation->quantity != Quantity::kStep) {
-        continue;
-      }
-      row.power = found->second;
-    }
-  }
-
-  std::optional<hardware::Device> FindDevice(const std::string& name) const {
-    if (const auto* device = hardware::DeviceCatalog::Shipped().TryFind(name)) {
-      return *device;
-    }
-    hardware::Device host = hardware::HostCpu();
-    if (calibrate::IsDevice(host, name)) return host;
-    return std::nullopt;
-  }
-
-  static std::string UnknownDevice(const std::string& name) {
-    std::vector<std::string_view> known;
-    for (const hardware::Device& device :
-         hardware::DeviceCatalog::Shipped().devices()) {
-      known.emplace_back(device.name);
-    }
-    return fmt::format(
-        "unknown device \"{}\"{}", name, model::DidYouMean(name, known));
-  }
-
-  // Rows that a fit may use: of a precision that the device runs, on one or
-  // over links that are known.
-  std::vector<size_t> Fittable(const DeviceRows& device) const {
-    std::vector<size_t> rows;
-    for (const size_t row : device.rows) {
-      const Observation& o = *rows_[row].observation;
-      if (device.device.MatrixPeak(o.workload.precision) &&
-          (o.device_count == 1 || calibrate::FittableOver(device.device, o))) {
-        rows.push_back(row);
-      }
-    }
-    return rows;
-  }
-
-  std::vector<FitTask> Tasks() {
-    std::vector<FitTask> tasks;
-    for (size_t d = 0; d < devices_.size(); ++d) {
-      const std::vector<size_t> fittable = Fittable(devices_[d]);
-      switch (options_.protocol) {
-        case Protocol::kInSample:
-          tasks.push_back({d, fittable, devices_[d].rows});
-          break;
-        case Protocol::kLeaveOneOut:
-          LeaveOneOut(d, fittable, tasks);
-          break;
-        case Protocol::kLeaveSourceOut:
-          LeaveOut(d, fittable, tasks, [](const Observation& o) {
-            return o.source;
-          });
-          break;
-        case Protocol::kLeaveHostsOut:
-          LeaveOut(
-              d, fittable, tasks, [](const Observation& o) { return o.hosts; });
-          break;
-        case Protocol::kRunsPerDevice:
-          DrawRuns(d, fittable, tasks);
-          break;
-        case Protocol::kAsShipped:
-        case Protocol::kAddedRuns:
-        case Protocol::kLeaveDeviceOut:
-          ENSURE(false, "no fit to rows of the device");
-      }
-    }
-    return tasks;
-  }
-
-  void LeaveOneOut(size_t d,
-                   const std::vector<size_t>& fittable,
-                   std::vector<FitTask>& tasks) {
-    std::map<std::string, std::vector<size_t>> works;
-    for (const size_t row : devices_[d].rows) {
-      works[rows_[row].work].push_back(row);
-    }
-    if (works.size() > kMostRefits) {
-      ManyWorks& many = many_works_.emplace_back();
-      many.device = d;
-      many.fit_to = fittable;
-      for (auto& [work, members] : works) {
-        many.works.push_back(std::move(members));
-      }
-      return;
-    }
-    for (const auto& [work, members] : works) {
-      FitTask task{d, {}, members};
-      for (const size_t row : fittable) {
-        if (rows_[row].work != work) task.fit_to.push_back(row);
-      }
-      tasks.push_back(std::move(task));
-    }
-  }
-
-  // Rows alike in a key are left out together.
-  template <class KeyOf>
-  void LeaveOut(size_t d,
-                const std::vector<size_t>& fittable,
-                std::vector<FitTask>& tasks,
-                const KeyOf& key_of) {
-    const auto key = [&](size_t row) {
-      return key_of(*rows_[row].observation);
-    };
-    std::map<decltype(key(0)), FitTask> by_key;
-    for (const size_t row : devices_[d].rows) {
-      by_key[key(row)].predict.push_back(row);
-    }
-    for (auto& [left_out, task] : by_key) {
-      task.device = d;
-      for (const size_t row : fittable) {
-        if (key(row) != left_out) task.fit_to.push_back(row);
-      }
-      tasks.push_back(std::move(task));
-    }
-  }
-
-  void DrawRuns(size_t d,
-                const std::vector<size_t>& fittable,
-                std::vector<FitTask>& tasks) {
-    const std::set<std::string> drawn = DrawnOf(d, fittable);
-    FitTask task{d, {}, {}};
-    for (const size_t row : devices_[d].rows) {
-      if (drawn.contains(rows_[row].point)) {
-        rows_[row].fitted = true;
-        task.fit_to.push_back(row);
-      } else {
-        task.predict.push_back(row);
-      }
-    }
-    tasks.push_back(std::move(task));
-  }
-
-  // The points of some rows of a device that the draw takes.
-  std::set<std::string> DrawnOf(size_t d, const std::vector<size_t>& rows) {
-    std::set<std::string> distinct;
-    for (const size_t row : rows) distinct.insert(rows_[row].point);
-    std::vector<std::string> points(distinct.begin(), distinct.end());
-    // Seeds come of the device's own name, so that another file changes no
-    // draw.
-    std::seed_seq seeds(devices_[d].device.name.begin(),
-                        devices_[d].device.name.end());
-    std::mt19937_64 random(seeds);
-    random.discard(options_.seed);
-    for (size_t i = points.size(); i > 1; --i) {
-      // Not std::shuffle: its draws differ between standard libraries.
-      std::swap(points[i - 1], points[random() % i]);
-    }
-    points.resize(
-        std::min(points.size(), static_cast<size_t>(options_.runs_per_device)));
-    return {points.begin(), points.end()};
   }
 
   // What a run is of beside its device: the software that turns it into
@@ -367,14 +115,15 @@ class StepProtocol {
 
   void AddRunsTo(size_t d, const calibrate::Fit& fit) {
     std::map<std::string, std::vector<size_t>> stacks;
-    for (const size_t row : Fittable(devices_[d])) {
+    for (const size_t row : FittableRows(sorted_, devices_[d])) {
       const StepRow& one = rows_[row];
       // What the fit was made from is neither added nor asked for.
       if (one.fitted || one.observation->quantity != Quantity::kStep) continue;
       stacks[StackOf(*one.observation)].push_back(row);
     }
     std::set<std::string> drawn;
-    for (const auto& [stack, rows] : stacks) drawn.merge(DrawnOf(d, rows));
+    for (const auto& [stack, rows] : stacks)
+      drawn.merge(DrawnPoints(options_, sorted_, devices_[d], rows));
     std::vector<Observation> added;
     std::vector<size_t> asked;
     for (const size_t row : devices_[d].rows) {
@@ -524,24 +273,24 @@ class StepProtocol {
     return *std::move(fit);
   }
 
-  void FitAndPredict(const FitTask& task) {
-    if (task.fit_to.empty()) {
-      for (const size_t row : task.predict) {
+  void FitAndPredict(const Fold& fold) {
+    if (fold.fit_to.empty()) {
+      for (const size_t row : fold.predict) {
         rows_[row].reason = NothingToFitTo(options_.protocol);
       }
       return;
     }
-    Attempt(task.predict, [&] {
-      const Predictor predictor(devices_[task.device].device,
-                                FitTo(task.device, task.fit_to));
-      PredictRows(predictor, task.predict);
+    Attempt(fold.predict, [&] {
+      const Predictor predictor(devices_[fold.device].device,
+                                FitTo(fold.device, fold.fit_to));
+      PredictRows(predictor, fold.predict);
     });
     if (options_.protocol == Protocol::kInSample) {
-      for (const size_t row : task.fit_to) rows_[row].fitted = true;
+      for (const size_t row : fold.fit_to) rows_[row].fitted = true;
     }
   }
 
-  // What refuses a whole task is the reason of each of its rows.
+  // What refuses a whole fold is the reason of each of its rows.
   template <class Work>
   void Attempt(const std::vector<size_t>& rows, const Work& work) {
     try {
@@ -604,10 +353,10 @@ class StepProtocol {
   }
 
   const ValidateOptions& options_;
-  std::vector<StepRow> rows_;
+  SortedRows sorted_;
+  std::vector<StepRow>& rows_ = sorted_.rows;
+  std::vector<DeviceRows>& devices_ = sorted_.devices;
   std::vector<std::string> left_out_fits_;
-  std::vector<DeviceRows> devices_;
-  std::vector<ManyWorks> many_works_;
 };
 
 }  // namespace

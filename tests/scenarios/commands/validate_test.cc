@@ -306,6 +306,38 @@ TEST_CASE("runs over a number of hosts are predicted by those over others") {
         "such devices were measured on this number of hosts alone");
 }
 
+TEST_CASE("a model of another size is predicted without and with rows of it") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  std::string table(kHeader);
+  for (const int batch : {1, 2, 4, 8, 16, 32}) {
+    table += Row("t4", batch, 128, "fp32", 40 + 25 * batch);
+    table += fmt::format(
+        "test,file,system,t4,1,1,bert-large,1024,24,16,4096,30522,128,{},1,"
+        "fp32,PyTorch,,finetune,step_ms,{},\n",
+        batch,
+        120 + 75 * batch);
+    // Of one size alone.
+    table += Row("v100_pcie_16gb", batch, 128, "fp32", 10 + 5 * batch);
+  }
+  const std::string file = folder.Write("sizes.csv", table);
+  const Json without = Result(file, "leave-model-out");
+  CHECK(without.at("protocol") == "leave-model-out");
+  CHECK(without.at("overall").at("n") == 12);
+  CHECK(without.at("fitted").empty());
+  REQUIRE(without.at("skipped").size() == 6);
+  CHECK(without.at("skipped")[0].at("reason") ==
+        "no model of another size was measured on such devices");
+
+  const Json with = Result(file, "model-runs=2");
+  CHECK(with.at("protocol") == "model-runs=2");
+  CHECK(with.at("overall").at("n") == 8);
+  CHECK(with.at("fitted").size() == 4);
+  CHECK(with.at("skipped").size() == 6);
+  // What is linear in the batch is known better by rows of it.
+  CHECK(with.at("overall").at("mape") < without.at("overall").at("mape"));
+}
+
 TEST_CASE("rows of a table that are not read are listed by their lines") {
   const FitFolder none;
   const TemporaryFolder folder;
