@@ -127,21 +127,25 @@ def shared_state(given):
     said = scripted("sharded_points.py", given.asked("trainer"),
                     given.program.path, "--ranks", "2,4", "--points",
                     given.points or 12, "--unshared-runs", 3)
-    errors, inside = {}, {}
-    for ranks, measured, middle, low, high in re.findall(
+    errors, apart, inside = {}, {}, {}
+    for ranks, measured, middle, low, high, repeat in re.findall(
             r"^(\d+) ranks .* measured +([\d.]+) ms, predicted +([\d.]+) "
-            r"\(([\d.]+) \.\. ([\d.]+)\)", said, re.MULTILINE):
+            r"\(([\d.]+) \.\. ([\d.]+)\) .*, apart ([\d.]+)%$", said,
+            re.MULTILINE):
         measured = float(measured)
         errors.setdefault(ranks, []).append(
             100 * abs(float(middle) / measured - 1))
+        apart.setdefault(ranks, []).append(float(repeat))
         inside.setdefault(ranks, []).append(
             float(low) <= measured <= float(high))
     if not errors:
         raise SystemExit(f"sharded_points.py: {said}")
-    return [*table(["ranks", "points", "median, %", "worst, %", "inside"],
-                   "rrrrr",
+    return [*table(["ranks", "points", "median, %", "worst, %", "inside",
+                    "repeat, median %", "repeat, worst %"], "rrrrrrr",
                    [[ranks, str(len(found)), f"{statistics.median(found):.1f}",
-                     f"{max(found):.1f}", str(sum(inside[ranks]))]
+                     f"{max(found):.1f}", str(sum(inside[ranks])),
+                     f"{statistics.median(apart[ranks]):.1f}",
+                     f"{max(apart[ranks]):.1f}"]
                     for ranks, found in errors.items()]), "",
             "The aim is 8 % in the median and 15 % at worst."]
 
@@ -187,7 +191,8 @@ speeds and delays, predicted from one rank and from all-reduces.
 """, network),
     Section("shared_state", "Ranks that share state", """
 `tests/trainer/sharded_points.py --ranks 2,4 --unshared-runs 3`: small decoders whose ranks share
-state, by a fit to runs of one rank, collectives, and runs that share nothing.
+state, by a fit to runs of one rank, collectives, and runs that share nothing. *Repeat*: how far two
+measurements of a point are apart, whose middle is compared.
 """, shared_state),
     Section("pytorch", "The trainer beside PyTorch", """
 `tests/trainer/compare_step_time.py`: medians, beside the faster of eager and sdpa; a ratio below

@@ -8,7 +8,7 @@ beside them, as the other sections stay.
 import re
 import sys
 
-from . import session_fits, session_kernels, session_others
+from . import session_fits, session_kernels, session_others, session_stacks
 from .pages import Missing, Page, made_by, write
 
 INTRODUCTION = """
@@ -23,7 +23,8 @@ MADE_BY = re.compile(r"^Made by `.*?\bprocessor\s(?P<processor>.*?)\.\n\n",
                      re.MULTILINE | re.DOTALL)
 
 SECTIONS = [*session_others.SECTIONS[:1], *session_fits.SECTIONS,
-            *session_kernels.SECTIONS, *session_others.SECTIONS[1:]]
+            *session_stacks.SECTIONS, *session_kernels.SECTIONS,
+            *session_others.SECTIONS[1:]]
 NAMES = [section.name for section in SECTIONS]
 
 

@@ -1,4 +1,4 @@
-"""Step time, memory and energy of Hugging Face Transformers on the GPU at hand.
+"""Step time, memory and energy of Hugging Face Transformers on the device at hand.
 
     python3 tests/measurements/measure_transformers.py ASKED.csv MEASURED.csv \\
         [--steps 8] [--warmup 3] [--seconds 6] [--profile FILE] [--device cpu]
@@ -23,6 +23,8 @@ import contextlib
 import csv
 import gc
 import json
+import pathlib
+import re
 import statistics
 import sys
 import time
@@ -110,6 +112,15 @@ def make_model(row, device):
         if row["adapter"].startswith("lora"):
             model.enable_input_require_grads()
     return model.to(device).train(), config
+
+
+def name_of(device):
+    """As tables of measurements name it."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return re.search(r"^model name\s*: (.*)$",
+                     pathlib.Path("/proc/cpuinfo").read_text(),
+                     re.MULTILINE)[1]
 
 
 class Board:
@@ -276,8 +287,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     options = parser.parse_args()
     board = Board(options.device)
-    name = (torch.cuda.get_device_name() if options.device == "cuda"
-            else "cpu")
+    name = name_of(options.device)
     with open(options.asked, encoding="utf-8", newline="") as file:
         asked = runs_of(csv.DictReader(file))
     figures_of = ("metric", "value", "notes")

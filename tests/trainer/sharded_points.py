@@ -5,8 +5,9 @@
 A fit is made from runs of one rank and from collectives timed by themselves
 (--unshared-runs: and from runs over the ranks, of which each has all); then
 small decoders like Llama's at random sizes, batches and lengths train over
-ranks of this host, sharing what a draw says. Prints measured and predicted step
-of each, and whether the 80 % interval held it. Nothing is fitted to a run that
+ranks of this host, sharing what a draw says, each twice. Prints measured and predicted step
+of each, how far its two measurements are apart, and whether the 80 % interval held
+their middle. Nothing is fitted to a run that
 shares state. An even machine is what it asks for: minutes, nothing beside it.
 """
 
@@ -70,14 +71,19 @@ def write_plan(path, requests):
 
 
 def medians(path):
-    """Each record's workload and median step."""
+    """Each workload with the median steps of its records, in their order."""
+    found = {}
     for line in path.read_text().splitlines():
         record = json.loads(line)
         if record["kind"] != "step":
             raise RuntimeError(record["message"])
-        yield record["workload"], statistics.median(
+        _, steps = found.setdefault(
+            json.dumps(record["workload"], sort_keys=True),
+            (record["workload"], []))
+        steps.append(statistics.median(
             sample["step_s"] for sample in record["samples"]
-            if not sample["warmup"])
+            if not sample["warmup"]))
+    return list(found.values())
 
 
 # What a record says with the model and a scenario beside it.
@@ -158,10 +164,12 @@ def compare(options, generator, folder):
                    "parallel": {"shard": SHARDS[i % len(SHARDS)]}}
                   for i in range(options.points)]
         out = folder / f"over-{count}.jsonl"
-        run_ranks(options.trainer, count,
-                  ["measure", "--out", out, "--plan",
-                   write_plan(folder / f"plan-{count}.jsonl", points)])
-        for workload, measured in medians(out):
+        plan = write_plan(folder / f"plan-{count}.jsonl", points)
+        for _ in range(2):
+            run_ranks(options.trainer, count,
+                      ["measure", "--out", out, "--plan", plan])
+        for workload, steps in medians(out):
+            measured = statistics.median(steps)
             answer = predicted(options.trainfare, folder, workload, fit, count)
             step, low, high = (answer[f"step_time{end}_s"]
                                for end in ("", "_low", "_high"))
@@ -172,7 +180,8 @@ def compare(options, generator, folder):
                   f"{workload['batch']}x{workload['sequence_length']:<3} "
                   f"measured {1e3 * measured:7.1f} ms, predicted "
                   f"{1e3 * step:7.1f} ({1e3 * low:.1f} .. {1e3 * high:.1f}) "
-                  f"{errors[-1]:+.1%}", flush=True)
+                  f"{errors[-1]:+.1%}, apart "
+                  f"{max(steps) / min(steps) - 1:.1%}", flush=True)
     sizes = [abs(error) for error in errors]
     print(f"median {statistics.median(sizes):.1%}, worst {max(sizes):.1%}, "
           f"{inside} of {len(sizes)} inside")
