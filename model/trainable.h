@@ -8,7 +8,8 @@
 //
 //   Y = X W + (X A) B s      A (k, r), B (r, n):  r (k + n) parameters
 //
-// docs/models/counts.md has both; trainable_test.cc works them by hand.
+// docs/models/counts.md has both; trainable_test.cc and adapters_test.cc work
+// them by hand.
 
 #include <algorithm>
 #include <cstdint>
