@@ -265,10 +265,12 @@ int64_t AdapterTensorCount(const Workload& w) {
   return tensors;
 }
 
-int64_t LargestAdapterRank(const Workload& w) {
-  int64_t smallest = w.architecture.hidden;
+std::optional<AdaptedMatrix> SmallestAdapted(const Workload& w) {
+  std::optional<AdaptedMatrix> smallest;
   ForEachAdapted(w, [&](const AdaptedMatrix& matrix, int64_t) {
-    smallest = std::min({smallest, matrix.inputs, matrix.outputs});
+    if (!smallest || matrix.smaller_side() < smallest->smaller_side()) {
+      smallest = matrix;
+    }
   });
   return smallest;
 }

@@ -8,9 +8,12 @@
 //
 //   Y = X W + (X A) B s      A (k, r), B (r, n):  r (k + n) parameters
 //
-// docs/models/counts.md has both; trainable_test.cc works them by hand.
+// docs/models/counts.md has both; trainable_test.cc and adapters_test.cc work
+// them by hand.
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +42,9 @@ struct AdaptedMatrix {
   int64_t outputs;
   bool of_keys;        // takes what attention has its keys from
   bool takes = false;  // not what another beside the same product takes
+
+  // What the rank of an adapter beside it is no larger than.
+  int64_t smaller_side() const { return std::min(inputs, outputs); }
 };
 // Those of one attention, and of one feed-forward of such a width inside: a
 // dense one, an expert, or the shared experts together.
@@ -73,10 +79,10 @@ int64_t OutputCopies(const Workload& workload);
 int64_t ParametersInAll(const Workload& workload);
 
 // Of the adapters alone, which come on top of the model: parameters, tensors,
-// and the rank that the smallest of their matrices has room for.
+// and the first of their matrices with the smallest side; nullopt: no adapters.
 int64_t AdapterParameters(const Workload& workload);
 int64_t AdapterTensorCount(const Workload& workload);
-int64_t LargestAdapterRank(const Workload& workload);
+std::optional<AdaptedMatrix> SmallestAdapted(const Workload& workload);
 
 // Blocks of the (encoder's) stack that have a backward pass: frozen ones that
 // stand at the bottom do not.

@@ -242,38 +242,54 @@ void RequireMatricesOfModel(const LoraMatrices& matrices,
   }
 }
 
-void ValidateTrainable(const Workload& w) {
+// A matrix of k inputs and n outputs is no sum of more than min(k, n) of rank 1.
+void RequireRoomForRank(const Workload& w) {
+  const int64_t rank = w.trainable.lora_rank;
+  const auto smallest = SmallestAdapted(w);
+  if (!smallest || rank <= smallest->smaller_side()) return;
+  throw InputError(
+      fmt::format("trainable.lora.rank: expected a count of at most {}, the "
+                  "smaller side of {} ({} x {}), got {}",
+                  smallest->smaller_side(),
+                  smallest->module,
+                  smallest->inputs,
+                  smallest->outputs,
+                  rank));
+}
+
+// Adapters: the matrices that they stand beside, and their rank.
+void ValidateAdapters(const Workload& w) {
   const Trainable& t = w.trainable;
   const Architecture& a = w.architecture;
-  if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
-    throw InputError(
-        fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
-                    "{}, got {}",
-                    a.layers,
-                    a.name.empty() ? "the model" : a.name,
-                    t.frozen_layers));
-  }
   if (t.lora.feed_forward_gate && !a.gated) {
     throw InputError(
         "trainable.lora.matrices: expected a gated feed-forward for "
         "feed_forward_gate");
   }
-  if (t.lora_rank > 0) RequireMatricesOfModel(t.lora, a);
-  RequireCount(t.lora_rank, 0, LargestAdapterRank(w), "trainable.lora.rank");
-  if (t.lora_rank > 0 && a.next_token_blocks > 0) {
+  RequireCount(t.lora_rank, 0, kLargestDimension, "trainable.lora.rank");
+  if (t.lora_rank == 0) return;
+  RequireMatricesOfModel(t.lora, a);
+  RequireRoomForRank(w);
+  if (a.next_token_blocks > 0) {
     throw InputError(fmt::format(
         "model.next_token_blocks: expected 0 beside adapters, got {}",
         a.next_token_blocks));
   }
-  if (t.lora_rank > 0 && t.frozen_layers > 0) {
+  if (t.frozen_layers > 0) {
     throw InputError(
         "trainable: expected frozen layers or adapters, got both; adapters "
         "freeze all layers");
   }
-  if (t.lora_rank > 0 && t.lora == LoraMatrices{}) {
+  if (t.lora == LoraMatrices{}) {
     throw InputError(
         "trainable.lora.matrices: expected at least one matrix, got none");
   }
+}
+
+// What goes with adapters alone.
+void ValidateBesideAdapters(const Workload& w) {
+  const Trainable& t = w.trainable;
+  const Architecture& a = w.architecture;
   if (!(t.lora_dropout >= 0 && t.lora_dropout < 1) ||
       (t.lora_dropout > 0 && t.lora_rank == 0)) {
     throw InputError(fmt::format(
@@ -299,6 +315,21 @@ void ValidateTrainable(const Workload& w) {
         "that products do not take as they are, without experts or a second "
         "side, got true");
   }
+}
+
+void ValidateTrainable(const Workload& w) {
+  const Trainable& t = w.trainable;
+  const Architecture& a = w.architecture;
+  if (t.frozen_layers < 0 || t.frozen_layers > a.layers) {
+    throw InputError(
+        fmt::format("trainable.frozen_layers: expected 0 to {}, the layers of "
+                    "{}, got {}",
+                    a.layers,
+                    a.name.empty() ? "the model" : a.name,
+                    t.frozen_layers));
+  }
+  ValidateAdapters(w);
+  ValidateBesideAdapters(w);
 }
 
 // What is computed again, and that it is of the model.

@@ -124,22 +124,27 @@ std::string UnusualDimensions(const model::Architecture& a) {
   return text;
 }
 
-// What few workloads have; nothing for the others.
-std::string RestOf(const model::Workload& w) {
-  const model::Workload usual;
-  std::string text = UnusualDimensions(w.architecture);
-  if (w.trainable.lora_rank > 0) {
-    const std::vector<std::string> words = ToWords(w.trainable.lora);
-    text += fmt::format(" of {}", fmt::join(words, "+"));
-    if (w.trainable.base_bits > 0) {
-      text += fmt::format(" over {} bits", w.trainable.base_bits);
-    }
-    if (w.trainable.lora_dropout > 0) {
-      text += fmt::format(" dropout {}", w.trainable.lora_dropout);
-    }
-    if (w.trainable.embeddings_beside_adapters) text += " embeddings";
-    if (w.trainable.base_by_operations) text += " by operations";
+// What few workloads have of adapters; nothing for the others.
+std::string RestOfAdapters(const model::Workload& w) {
+  if (w.trainable.lora_rank == 0) return "";
+  std::string text;
+  const std::vector<std::string> words = ToWords(w.trainable.lora);
+  text += fmt::format(" of {}", fmt::join(words, "+"));
+  if (w.trainable.base_bits > 0) {
+    text += fmt::format(" over {} bits", w.trainable.base_bits);
   }
+  if (w.trainable.lora_dropout > 0) {
+    text += fmt::format(" dropout {}", w.trainable.lora_dropout);
+  }
+  if (w.trainable.embeddings_beside_adapters) text += " embeddings";
+  if (w.trainable.base_by_operations) text += " by operations";
+  return text;
+}
+
+// The same of the update, of kernels and of how wide they are.
+std::string RestOfStack(const model::Workload& w) {
+  const model::Workload usual;
+  std::string text;
   if (model::UpdatesNarrow(w)) text += " narrow state";
   if (w.optimizer.by_layer) text += " by layer";
   if (w.optimizer.state_bits > 0) {
@@ -167,6 +172,13 @@ std::string RestOf(const model::Workload& w) {
   if (w.load_factor != usual.load_factor) {
     text += fmt::format(" load factor {}", w.load_factor);
   }
+  return text;
+}
+
+// The same of how ranks share a step.
+std::string RestOfRanks(const model::Workload& w) {
+  const model::Workload usual;
+  std::string text;
   if (w.compression.kind != usual.compression.kind) {
     text += fmt::format(
         " {} {}", model::ToText(w.compression.kind), w.compression.rank);
@@ -185,6 +197,13 @@ std::string RestOf(const model::Workload& w) {
     text += fmt::format(" offloading {}", model::ToText(p.offload));
   }
   if (p.offload_activations) text += " offloading activations";
+  return text;
+}
+
+// All that few workloads have.
+std::string RestOf(const model::Workload& w) {
+  std::string text = UnusualDimensions(w.architecture) + RestOfAdapters(w) +
+                     RestOfStack(w) + RestOfRanks(w);
   if (w.attention_checkpointing) text += " attention checkpointed";
   if (w.operation_checkpointing) text += " operations checkpointed";
   if (w.power_limit.base() > 0.0) {

@@ -40,18 +40,19 @@ def errors_of(group):
 
 def verdict_of(line):
     """The line's limits of median and worst, or all, and whether they are met."""
-    parts = line["limit"].split(", ")
-    asked = dict(part.split(" ", 1) for part in parts)
-    said = []
-    if "median" in asked or "worst" in asked:
-        said += [asked[name].removesuffix(" %") if name in asked else "-"
-                 for name in ("median", "worst")]
-    said += ["all" if part == "all right" else part
-             for part in parts if part.startswith("all ")]
-    if "none refused" in parts and not said:
-        said = ["none refused"]
-    if line["met"] is None or not said:
+    asked = line["asked"]
+    if asked is None:
         return "-"
+    percent = [asked["median_percent"], asked["worst_percent"]]
+    said = []
+    if percent != [None, None]:
+        said += ["-" if most is None else f"{most:g}" for most in percent]
+    if asked["all_right"]:
+        said.append("all")
+    if asked["all_inside"]:
+        said.append("all inside")
+    if not said:
+        said = ["none refused"]
     return f"{', '.join(said)}: {'met' if line['met'] else 'missed'}"
 
 

@@ -1,22 +1,18 @@
 """The published figures that are missed: tables for docs/models/misses.md, which
 docs/make.py puts in from `validate scenarios/published/`."""
 
-import re
-
 from .pages import ROOT, filled, table
 
 FOLDER = ROOT / "scenarios/published"
 PROTOCOLS = ["as-shipped", "leave-one-out"]
-WORST = re.compile(r"worst ([\d.]+) %")
-ORDER = re.compile(r"(as-shipped|leave-one-out): order of (\S+) and (\S+) by "
-                   r"(\S+) in (.*) is wrong")
+PAIR = ("first", "second", "quantity", "table")
 
 
 def limits_of(answer):
     """The worst error that is asked of a group's rows in percent."""
-    return {(group["group"], group["protocol"]): float(found[1])
+    return {(group["group"], group["protocol"]): group["asked"]["worst_percent"]
             for group in answer["groups"]
-            if (found := WORST.search(group["limit"] or ""))}
+            if group["asked"] and group["asked"]["worst_percent"] is not None}
 
 
 def misses(row, protocol, limits):
@@ -53,24 +49,25 @@ def orders_that_are_wrong(answer):
     """Pairs whose order is wrong by either protocol: the one that was printed
     as the lesser first, and how far off the run time of each is."""
     wrong = {}
-    for note in answer["notes"]:
-        if found := ORDER.match(note):
-            protocol, *pair = found.groups()
-            wrong.setdefault(tuple(pair), set()).add(protocol)
-    errors = {row["label"]: row for row in answer["rows"]}
+    for order in answer["orders"]:
+        if not order["right"]:
+            pair = tuple(order[key] for key in PAIR)
+            wrong.setdefault(pair, {})[order["protocol"]] = order
+    rows = {row["label"]: row for row in answer["rows"]}
 
-    def of(run, protocol):
-        error = errors[run + "/run_time"][protocol]["error"]
+    def of(label, protocol):
+        error = rows[label][protocol]["error"]
         return f"{round(error):+d}" if round(error) else "0"
 
-    lines = []
-    for (first, second, quantity, _), protocols in sorted(wrong.items()):
-        lines.append([
-            f"`{first}`", f"`{second}`",
-            "time" if quantity == "run_time" else quantity,
-            *(f"{of(first, p)}, {of(second, p)}" if p in protocols else "right"
-              for p in PROTOCOLS)])
-    return lines
+    def cell_of(order):
+        return ", ".join(of(order[key], order["protocol"])
+                         for key in ("first_row", "second_row"))
+
+    return [[f"`{first}`", f"`{second}`",
+             "time" if quantity == "run_time" else quantity,
+             *(cell_of(orders[p]) if p in orders else "right"
+               for p in PROTOCOLS)]
+            for (first, second, quantity, _), orders in sorted(wrong.items())]
 
 
 def limits_missed(answer):
@@ -80,7 +77,7 @@ def limits_missed(answer):
         of = missed.setdefault(group["title"], {})
         if group["met"] is False:
             of.setdefault(group["protocol"], []).append(
-                group["verdict"].removeprefix("missed: "))
+                ", ".join(group["missed"]))
     return [[title, *("; ".join(of.get(p, ["-"])) for p in PROTOCOLS)]
             for title, of in missed.items() if of]
 

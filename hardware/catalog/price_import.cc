@@ -69,72 +69,101 @@ class Importer {
  private:
   void Drop(const std::string& reason) { ++imported_.dropped[reason]; }
 
+  // Where a row has what is read of it.
+  struct Columns {
+    size_t instance;
+    size_t accelerator;
+    size_t count;
+    size_t on_demand;
+    size_t spot;
+    size_t region;
+    std::optional<size_t> zone;
+  };
+
+  Columns FindColumns() const {
+    return {file_.Column("InstanceType"),
+            file_.Column("AcceleratorName"),
+            file_.Column("AcceleratorCount"),
+            file_.Column("Price"),
+            file_.Column("SpotPrice"),
+            file_.Column("Region"),
+            file_.TryColumn("AvailabilityZone")};
+  }
+
   // Rows that make sense by themselves.
   std::vector<Row> ReadRows() {
-    const size_t instance = file_.Column("InstanceType");
-    const size_t accelerator = file_.Column("AcceleratorName");
-    const size_t count = file_.Column("AcceleratorCount");
-    const size_t on_demand = file_.Column("Price");
-    const size_t spot = file_.Column("SpotPrice");
-    const size_t region = file_.Column("Region");
-    const std::optional<size_t> zone = file_.TryColumn("AvailabilityZone");
+    const Columns columns = FindColumns();
     // Azure's last column holds lists without quotes: "V1,V2".
     const bool ragged = file_.header().back() == "Generation";
+    const size_t width = file_.header().size();
     std::vector<Row> rows;
     std::set<std::vector<std::string>> seen;
     for (const CsvRow& raw : file_.rows()) {
-      const size_t width = file_.header().size();
       if (raw.fields.size() < width || (raw.fields.size() > width && !ragged)) {
         Drop("wrong number of fields");
         continue;
       }
-      Row row;
-      row.instance = raw.fields[instance];
-      row.accelerator = raw.fields[accelerator];
-      row.region = raw.fields[region];
-      if (zone) row.zone = raw.fields[*zone];
-      if (row.region.empty()) {
-        Drop("no region");
-        continue;
-      }
-      const auto price = [&](size_t column) {
-        return ParseNumber(raw.fields[column]);
-      };
-      const auto is_text = [&](size_t column) {
-        return !raw.fields[column].empty() &&
-               !std::isfinite(price(column).value_or(NAN));
-      };
-      if (is_text(on_demand) || is_text(spot)) {
-        Drop("price is no number");
-        continue;
-      }
-      row.on_demand = price(on_demand);
-      row.spot = price(spot);
-      if (apart_ != nullptr && row.on_demand &&
-          model::DollarsPerHour(*row.on_demand) == apart_->placeholder()) {
-        Drop("sentinel price");
-        continue;
-      }
+      auto row = ReadPrices(raw, columns);
+      if (!row) continue;
       if (!seen.insert(raw.fields).second) {
         Drop("duplicate row");
         continue;
       }
-      if (!row.accelerator.empty()) {
-        row.count = ParseNumber(raw.fields[count]).value_or(0.0);
-        if (row.count <= 0.0 || row.count != std::floor(row.count)) {
-          Drop("fraction of an accelerator");
-          continue;
-        }
-      }
-      // A region without zones whose spot costs the same sells none, as does
-      // a marketplace where nobody has bid: 0.00. A spot price that cannot be
-      // is no reason against the other.
-      if (!zone && row.spot == row.on_demand) row.spot.reset();
-      if (!IsHost(row) && row.spot == 0.0) row.spot.reset();
-      if (row.on_demand && !IsOfAnHour(row.spot)) row.spot.reset();
-      if (Plausible(row)) rows.push_back(std::move(row));
+      if (!ReadCount(raw, columns, *row)) continue;
+      DropSpotThatIsNone(columns, *row);
+      if (Plausible(*row)) rows.push_back(std::move(*row));
     }
     return rows;
+  }
+
+  // What costs how much where; nullopt: it is dropped.
+  std::optional<Row> ReadPrices(const CsvRow& raw, const Columns& columns) {
+    Row row;
+    row.instance = raw.fields[columns.instance];
+    row.accelerator = raw.fields[columns.accelerator];
+    row.region = raw.fields[columns.region];
+    if (columns.zone) row.zone = raw.fields[*columns.zone];
+    if (row.region.empty()) {
+      Drop("no region");
+      return std::nullopt;
+    }
+    const auto price = [&](size_t column) {
+      return ParseNumber(raw.fields[column]);
+    };
+    const auto is_text = [&](size_t column) {
+      return !raw.fields[column].empty() &&
+             !std::isfinite(price(column).value_or(NAN));
+    };
+    if (is_text(columns.on_demand) || is_text(columns.spot)) {
+      Drop("price is no number");
+      return std::nullopt;
+    }
+    row.on_demand = price(columns.on_demand);
+    row.spot = price(columns.spot);
+    if (apart_ != nullptr && row.on_demand &&
+        model::DollarsPerHour(*row.on_demand) == apart_->placeholder()) {
+      Drop("sentinel price");
+      return std::nullopt;
+    }
+    return row;
+  }
+
+  // How many accelerators it has; false: it is dropped.
+  bool ReadCount(const CsvRow& raw, const Columns& columns, Row& row) {
+    if (row.accelerator.empty()) return true;
+    row.count = ParseNumber(raw.fields[columns.count]).value_or(0.0);
+    if (row.count > 0.0 && row.count == std::floor(row.count)) return true;
+    Drop("fraction of an accelerator");
+    return false;
+  }
+
+  // A region without zones whose spot costs the same sells none, as does a
+  // marketplace where nobody has bid: 0.00. A spot price that cannot be is no
+  // reason against the other.
+  void DropSpotThatIsNone(const Columns& columns, Row& row) const {
+    if (!columns.zone && row.spot == row.on_demand) row.spot.reset();
+    if (!IsHost(row) && row.spot == 0.0) row.spot.reset();
+    if (row.on_demand && !IsOfAnHour(row.spot)) row.spot.reset();
   }
 
   // There is one host whose whole price stands on its accelerator's row; the

@@ -19,7 +19,7 @@
 #include "scenarios/command_line/quantity_flags.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/calibration.h"
-#include "scenarios/commands/predict.h"
+#include "scenarios/commands/catalog_flags.h"
 #include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {

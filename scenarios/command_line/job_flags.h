@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scenarios/command_line/commands.h"
-#include "scenarios/commands/predict.h"
+#include "scenarios/commands/predict_options.h"
 #include "scenarios/job/pricing.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name is the library's.

@@ -97,6 +97,31 @@ Table RankTable(const calibrate::Fit& fit) {
   return table;
 }
 
+// How well the fit meets what it was made of, and what was left out of it.
+void AddHeadline(const calibrate::Fit& fit, Report& report) {
+  const auto headline = [&](int64_t count,
+                            const std::string& of,
+                            double in_sample,
+                            double leave_one_out) {
+    if (count == 0) return;
+    report.headline.push_back(
+        fmt::format("{}: {}, median error {:.1f} % inside, {:.1f} % left out",
+                    fit.name,
+                    of,
+                    100.0 * in_sample,
+                    100.0 * leave_one_out));
+  };
+  headline(fit.provenance.runs,
+           Plural(fit.provenance.runs, "run"),
+           fit.in_sample_error,
+           fit.leave_one_out_error);
+  headline(fit.provenance.kernels,
+           Plural(fit.provenance.kernels, "kernel") +
+               (fit.provenance.kernels == 1 ? " by itself" : " by themselves"),
+           fit.kernel_in_sample_error,
+           fit.kernel_leave_one_out_error);
+}
+
 }  // namespace
 
 Report CalibrationReport(const calibrate::CalibrateResult& result,
@@ -117,28 +142,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   }
   if (result.fit) {
     const calibrate::Fit& fit = *result.fit;
-    const auto headline = [&](int64_t count,
-                              const std::string& of,
-                              double in_sample,
-                              double leave_one_out) {
-      if (count == 0) return;
-      report.headline.push_back(
-          fmt::format("{}: {}, median error {:.1f} % inside, {:.1f} % left out",
-                      fit.name,
-                      of,
-                      100.0 * in_sample,
-                      100.0 * leave_one_out));
-    };
-    headline(fit.provenance.runs,
-             Plural(fit.provenance.runs, "run"),
-             fit.in_sample_error,
-             fit.leave_one_out_error);
-    headline(
-        fit.provenance.kernels,
-        Plural(fit.provenance.kernels, "kernel") +
-            (fit.provenance.kernels == 1 ? " by itself" : " by themselves"),
-        fit.kernel_in_sample_error,
-        fit.kernel_leave_one_out_error);
+    AddHeadline(fit, report);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     if (!result.kept.empty()) {

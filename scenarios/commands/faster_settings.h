@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/prediction_target.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/note.h"

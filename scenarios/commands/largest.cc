@@ -16,7 +16,7 @@
 #include "model/presets.h"
 #include "model/trainable.h"
 #include "model/validate.h"
-#include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/job_notes.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -203,6 +203,31 @@ void AddTrial(const Trial& trial, Table& table, Json& list) {
   list.push_back(std::move(json));
 }
 
+Table TableOfTrials() {
+  Table table;
+  table.columns = {{"asked", "name", Align::kLeft},
+                   {"batch", "batch", Align::kRight},
+                   {"length", "sequence_length", Align::kRight},
+                   {"parameters", "parameters", Align::kRight},
+                   {"trained", "trainable_parameters", Align::kRight},
+                   {"memory", "memory_bytes", Align::kRight},
+                   {"", "reason", Align::kLeft}};
+  return table;
+}
+
+std::vector<Note> NotesOf(Largest what,
+                          const PredictionTarget& target,
+                          const model::Workload& workload) {
+  std::vector<Note> notes;
+  if (target.taken_as) notes.emplace_back(*target.taken_as);
+  if (auto note = PositionsNote(workload)) notes.push_back(std::move(*note));
+  if (what == Largest::kModel) {
+    notes.emplace_back(
+        "models are the presets of the same family; `trainfare list models`");
+  }
+  return notes;
+}
+
 }  // namespace
 
 Largest LargestFromText(std::string_view text) {
@@ -228,14 +253,7 @@ Report LargestReport(Largest what,
   const std::string_view word = Sizes::TextOf(what);
   Report report;
   report.warnings = NotesOf(target.left_out_fits, Caution::kFitUnreadable);
-  Table table;
-  table.columns = {{"asked", "name", Align::kLeft},
-                   {"batch", "batch", Align::kRight},
-                   {"length", "sequence_length", Align::kRight},
-                   {"parameters", "parameters", Align::kRight},
-                   {"trained", "trainable_parameters", Align::kRight},
-                   {"memory", "memory_bytes", Align::kRight},
-                   {"", "reason", Align::kLeft}};
+  Table table = TableOfTrials();
   Json json = ResultHead("trainfare.largest/1", origin);
   json["scenario"] = ToJson(scenario);
   json["device"] = target.predictor.device().name;
@@ -272,15 +290,8 @@ Report LargestReport(Largest what,
                     EndOf(sizes, largest)));
   }
   report.tables.push_back(std::move(table));
-  if (target.taken_as) report.notes.emplace_back(*target.taken_as);
-  if (auto note =
-          PositionsNote((fitting ? fitting->scenario : scenario).workload)) {
-    report.notes.push_back(std::move(*note));
-  }
-  if (what == Largest::kModel) {
-    report.notes.emplace_back(
-        "models are the presets of the same family; `trainfare list models`");
-  }
+  report.notes =
+      NotesOf(what, target, (fitting ? fitting->scenario : scenario).workload);
   json["trials"] = std::move(list);
   report.json = AnswerText(std::move(json), report);
   return report;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/prediction_target.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/origin.h"
 #include "scenarios/report/output.h"

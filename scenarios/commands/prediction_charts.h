@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "scenarios/commands/prediction_report.h"
+#include "scenarios/commands/prediction_target.h"
 #include "scenarios/report/chart.h"
 
 namespace trainfare::scenarios {

@@ -13,6 +13,7 @@
 #include "model/limits.h"
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/commands/catalog_flags.h"
 #include "scenarios/commands/choice_odds.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommendation_report.h"

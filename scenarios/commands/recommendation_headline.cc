@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "hardware/files/unit_text.h"
-#include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/job/open_times.h"
 

@@ -11,8 +11,8 @@
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
+#include "scenarios/commands/job_notes.h"
 #include "scenarios/commands/memory_advice.h"
-#include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/job/open_times.h"
 

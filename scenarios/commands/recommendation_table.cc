@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "hardware/files/unit_text.h"
-#include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/report/answer_figures.h"
 #include "scenarios/report/job_units.h"

@@ -415,18 +415,8 @@ Json ResultOf(const ValidateOptions& options,
   return json;
 }
 
-}  // namespace
-
-Report Validate(const ValidateOptions& options) {
-  if (options.seed > model::kLargestSeed) {
-    throw model::InputError(
-        fmt::format("--seed: expected a whole number from 0 to {}, got {}",
-                    model::kLargestSeed,
-                    static_cast<int64_t>(options.seed)));
-  }
-  if (IsPublished(options.files)) return ValidatePublished(options);
-  if (HoldKernels(options.files)) return ValidateKernels(options);
-  if (HoldRanks(options.files)) return ValidateRanks(options);
+// Rows of tables and records: steps, and memory and power beside them.
+Report ValidateRows(const ValidateOptions& options) {
   calibrate::ObservationFiles files =
       calibrate::ReadObservations(options.files);
   if (!files.kernels.empty()) {
@@ -484,6 +474,21 @@ Report Validate(const ValidateOptions& options) {
         fmt::format("no row could be predicted: {}", kOneSourceEach);
   }
   return report;
+}
+
+}  // namespace
+
+Report Validate(const ValidateOptions& options) {
+  if (options.seed > model::kLargestSeed) {
+    throw model::InputError(
+        fmt::format("--seed: expected a whole number from 0 to {}, got {}",
+                    model::kLargestSeed,
+                    static_cast<int64_t>(options.seed)));
+  }
+  if (IsPublished(options.files)) return ValidatePublished(options);
+  if (HoldKernels(options.files)) return ValidateKernels(options);
+  if (HoldRanks(options.files)) return ValidateRanks(options);
+  return ValidateRows(options);
 }
 
 }  // namespace trainfare::scenarios

@@ -216,6 +216,31 @@ void WidenInterval(const calibrate::StepPrediction& prediction,
   }
 }
 
+// What nobody measured of these ranks, or of ranks that share state.
+void AddOpen(const calibrate::Predictor& predictor,
+             double share,
+             bool shares,
+             const Cluster& cluster,
+             StepEstimate& step) {
+  if (shares || !cluster.ranks) {
+    double of_ranks = 0.0;
+    if (cluster.devices > 1) {
+      of_ranks = cluster.ranks ? kUnmeasuredRanksSigma
+                               : predictor.RanksScatter(kUnmeasuredRanksSigma);
+    }
+    const double open =
+        share * std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
+    step.log_sigma = std::hypot(step.log_sigma, open);
+    step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
+  }
+  if (!cluster.ranks) {
+    const double width = predictor.WidthOverRanks(step.grade);
+    step.log_sigma *= width;
+    step.backward_log_sigma *= width;
+    step.width_95 = predictor.HeavyWidth95();
+  }
+}
+
 // The same, how sure all of that is, and its grade.
 void AddRanks(DeviceMemo& memo,
               const model::Workload& workload,
@@ -268,24 +293,7 @@ void AddRanks(DeviceMemo& memo,
                  predictor.GradeOver(workload, cluster.devices_per_chip),
                  workload,
                  cluster);
-  const bool shares = DividesStep(workload.parallel);
-  if (shares || !cluster.ranks) {
-    double of_ranks = 0.0;
-    if (cluster.devices > 1) {
-      of_ranks = cluster.ranks ? kUnmeasuredRanksSigma
-                               : predictor.RanksScatter(kUnmeasuredRanksSigma);
-    }
-    const double open =
-        share * std::hypot(of_ranks, shares ? kSharedStateSigma : 0.0);
-    step.log_sigma = std::hypot(step.log_sigma, open);
-    step.backward_log_sigma = std::hypot(step.backward_log_sigma, open);
-  }
-  if (!cluster.ranks) {
-    const double width = predictor.WidthOverRanks(step.grade);
-    step.log_sigma *= width;
-    step.backward_log_sigma *= width;
-    step.width_95 = predictor.HeavyWidth95();
-  }
+  AddOpen(predictor, share, DividesStep(workload.parallel), cluster, step);
   WidenInterval(prediction, step);
 }
 

@@ -183,14 +183,23 @@ std::string LimitText(const AskedLimit& asked) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::optional<bool> Verdict::met() const {
+  return asked ? std::optional(missed.empty()) : std::nullopt;
+}
+
+std::string Verdict::Words() const {
+  if (!asked) return "-";
+  if (missed.empty()) return "met";
+  return fmt::format("missed: {}", fmt::join(missed, ", "));
+}
+
 Verdict VerdictOf(const AskedLimit& limit, const GroupLine& line) {
-  if (!limit) return {{}, "-"};
+  if (!limit) return {};
   std::vector<std::string> missed = MissesOf(*limit, line);
   if (line.answered() == 0) {
     missed.insert(missed.begin(), "no row is answered");
   }
-  if (missed.empty()) return {true, "met"};
-  return {false, fmt::format("missed: {}", fmt::join(missed, ", "))};
+  return {true, std::move(missed)};
 }
 
 }  // namespace trainfare::scenarios

@@ -59,8 +59,12 @@ AskedLimit PartOf(const AskedLimit& of_group, LineMeasure measure);
 std::string LimitText(const AskedLimit& asked);
 
 struct Verdict {
-  std::optional<bool> met;  // absent: nothing is asked
-  std::string words;
+  bool asked = false;
+  std::vector<std::string> missed;  // "worst by 2.1", each; empty: met
+
+  // nullopt: nothing is asked.
+  std::optional<bool> met() const;
+  std::string Words() const;
 };
 
 Verdict VerdictOf(const AskedLimit& limit, const GroupLine& line);

@@ -90,7 +90,17 @@ std::vector<Cell> LineCells(const GroupPart& part,
           CountCell(part.parameters),
           part.group.chosen,
           LimitText(limit),
-          verdict.words};
+          verdict.Words()};
+}
+
+// What is asked of a line's errors; null: nothing is.
+Json AskedJson(const AskedLimit& limit) {
+  if (!limit) return nullptr;
+  return {{"median_percent", OrNull(limit->median)},
+          {"worst_percent", OrNull(limit->worst)},
+          {"all_right", limit->all_right},
+          {"all_answered", limit->all_answered},
+          {"all_inside", limit->all_inside}};
 }
 
 Json LineJson(const GroupPart& part,
@@ -113,8 +123,10 @@ Json LineJson(const GroupPart& part,
   json["free_parameters"] = part.parameters;
   json["chosen_on_these_rows"] = part.group.chosen;
   json["limit"] = LimitText(limit);
-  json["met"] = OrNull(verdict.met);
-  json["verdict"] = verdict.words;
+  json["asked"] = AskedJson(limit);
+  json["met"] = OrNull(verdict.met());
+  json["missed"] = verdict.missed;
+  json["verdict"] = verdict.Words();
   return json;
 }
 
@@ -176,8 +188,8 @@ void AddLines(const GroupPart& part,
   for (const GroupLine& line : part.lines) {
     const AskedLimit limit = PartOf(part.limit(), line.measure);
     const Verdict verdict = VerdictOf(limit, line);
-    asked = asked || verdict.met.has_value();
-    met = met && verdict.met.value_or(true);
+    asked = asked || verdict.asked;
+    met = met && verdict.missed.empty();
     table.Add(LineCells(part, line, limit, verdict));
     list.push_back(LineJson(part, line, limit, verdict));
   }

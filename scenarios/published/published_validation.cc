@@ -126,6 +126,27 @@ void NameWrong(const PublishedResult& result,
   }
 }
 
+// Every pair of devices that a table orders, under each protocol.
+Json OrdersJson(const PublishedResult& result) {
+  Json orders = Json::array();
+  for (const JudgedAnswers& answers : result.answers) {
+    for (const PublishedRank& rank : answers.ranks) {
+      const auto label = [&](size_t row) {
+        return result.published.rows[row].id;
+      };
+      orders.push_back({{"protocol", ToText(answers.protocol)},
+                        {"table", rank.table},
+                        {"quantity", rank.quantity},
+                        {"first", rank.first},
+                        {"second", rank.second},
+                        {"right", rank.right},
+                        {"first_row", label(rank.rows[0])},
+                        {"second_row", label(rank.rows[1])}});
+    }
+  }
+  return orders;
+}
+
 void AddNotes(const PublishedResult& result, Report& report) {
   report.notes.emplace_back(
       "as-shipped: what `predict` answers for FILE.yaml#run; leave-one-out: "
@@ -226,6 +247,7 @@ Report ValidatePublished(const ValidateOptions& options) {
   json["intervals"] = {{"as-shipped", ToJson(shipped_coverage)},
                        {"leave-one-out", ToJson(left_out_coverage)}};
   json["groups"] = std::move(groups);
+  json["orders"] = OrdersJson(result);
   json["data_checks"] = std::move(checks);
   json["rows"] = Json::array();
   for (const size_t i : result.rows) json["rows"].push_back(RowJson(result, i));

@@ -18,7 +18,9 @@
 namespace trainfare::model {
 namespace {
 
-Workload Of(const Architecture& architecture, int64_t batch, int64_t length) {
+Workload EncoderOf(const Architecture& architecture,
+                   int64_t batch,
+                   int64_t length) {
   Workload w;
   w.architecture = architecture;
   w.batch = batch;
@@ -66,7 +68,7 @@ TEST_CASE("T5, parameters and FLOPs by hand") {
 
   // Three attentions of 512 x 512 pairs in a pair of blocks.
   const int64_t s = 512;
-  const Workload w = Of(t5, 1, s);
+  const Workload w = EncoderOf(t5, 1, s);
   const int64_t matrices = 12 * (3 * attention + 2 * feed_forward) + words;
   CHECK(ForwardModelFlops(w) == 2 * s * matrices + 12LL * 3 * 4 * 768 * s * s);
   CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
@@ -75,7 +77,7 @@ TEST_CASE("T5, parameters and FLOPs by hand") {
 TEST_CASE("relative positions are a bias that is made once a side") {
   const Architecture t5 = FindArchitecture("t5-base");
   const int64_t s = 128;
-  Workload w = Of(t5, 2, s);
+  Workload w = EncoderOf(t5, 2, s);
   const int64_t scores = 2LL * 12 * s * s;
   // 18 operations from a pair to its bucket, and the mask.
   CHECK(SumsOf(w, "position bias", Phase::kForward).launches == 2 * 19);
@@ -105,7 +107,7 @@ TEST_CASE("relative positions are a bias that is made once a side") {
 }
 
 TEST_CASE("what T5 keeps by hand") {
-  Workload w = Of(FindArchitecture("t5-base"), 2, 512);
+  Workload w = EncoderOf(FindArchitecture("t5-base"), 2, 512);
   w.predictions_per_sequence = 8;  // the last block takes more than the logits
   const int64_t dropped = LayerActivationBytes(w);
   const double all = ToBytes(EstimateMemory(w, {}).total());
@@ -130,7 +132,7 @@ TEST_CASE("BART by hand") {
   CHECK(TotalParameters(bart) == 139'420'416);
   CHECK(bart.max_sequence_length() == 1024);
   // A norm of embeddings a side, and two or three behind the residuals.
-  const Workload w = Of(bart, 1, 64);
+  const Workload w = EncoderOf(bart, 1, 64);
   CHECK(SumsOf(w, "layer norm", Phase::kForward).launches == 2 + 6 * 5);
   CHECK(SumsOf(w, "layer norm gradient", Phase::kBackward).launches ==
         2 + 6 * 5);
@@ -146,7 +148,7 @@ TEST_CASE("ModernBERT by hand") {
   CHECK(50'368 * 768 + 22 * block + 768 + 768 * 768 + 768 + 50'368 ==
         149'655'232);
   CHECK(TotalParameters(modern) == 149'655'232);
-  Workload w = Of(modern, 1, 1024);
+  Workload w = EncoderOf(modern, 1, 1024);
   // Before each part, but once, of embeddings, of the last block, of the head.
   CHECK(SumsOf(w, "layer norm", Phase::kForward).launches == 43 + 1 + 1 + 1);
   CHECK(SumsOf(w, "layer norm gradient", Phase::kBackward).launches == 46);
@@ -171,7 +173,7 @@ TEST_CASE("ModernBERT by hand") {
 
 TEST_CASE("blocks without positions between those with") {
   const Architecture smollm = FindArchitecture("smollm3-3b");
-  Workload w = Of(smollm, 1, 64);
+  Workload w = EncoderOf(smollm, 1, 64);
   CHECK(SumsOf(w, "rotary positions", Phase::kForward).launches == 27 * 10);
   CHECK(SumsOf(w, "rotary gradient", Phase::kBackward).launches == 27 * 18);
   // What rotates is fp32 under autocast; what does not needs no cast.
@@ -184,7 +186,7 @@ TEST_CASE("blocks without positions between those with") {
 TEST_CASE("every preset of encoders has kernels, memory and a valid block") {
   for (const Architecture& a : EncoderPresets()) {
     CAPTURE(a.name);
-    Workload w = Of(a, 2, 64);
+    Workload w = EncoderOf(a, 2, 64);
     CHECK_NOTHROW(Validate(w));
     CHECK(ShardUnitsOf(w).root.elements > 0);
     for (const StackRules& rules : kStackRules) {
@@ -197,7 +199,7 @@ TEST_CASE("every preset of encoders has kernels, memory and a valid block") {
 
 TEST_CASE("parts of positions that do not go together") {
   const auto message = [](auto change) {
-    Workload w = Of(FindArchitecture("t5-small"), 1, 64);
+    Workload w = EncoderOf(FindArchitecture("t5-small"), 1, 64);
     change(w.architecture);
     try {
       Validate(w);
@@ -222,7 +224,7 @@ TEST_CASE("parts of positions that do not go together") {
 TEST_CASE("tables narrower than the blocks, by hand") {
   const Architecture electra = FindArchitecture("electra-small");
   CHECK(TotalParameters(electra) == 13'549'314);
-  Workload w = Of(electra, 2, 128);
+  Workload w = EncoderOf(electra, 2, 128);
   const auto flops = [&](KernelName name, Phase phase) {
     return SumsOf(w, name, phase).matrix_flops;
   };
@@ -243,14 +245,14 @@ TEST_CASE("tables narrower than the blocks, by hand") {
   CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).launches == 0);
 
   // The masked head comes down to 128 before the logits.
-  w = Of(electra, 2, 128);
+  w = EncoderOf(electra, 2, 128);
   w.architecture.head = Head::kMaskedLanguageModel;
   CHECK(HeadParameters(w.architecture) == 256 * 128 + 128 + 2 * 128 + 30'522);
   CHECK(flops("head transform", Phase::kForward) == 2LL * 256 * 128 * 256);
   CHECK(flops("vocabulary logits", Phase::kForward) ==
         2LL * 256 * 30'522 * 128);
 
-  w = Of(FindArchitecture("opt-350m"), 2, 128);
+  w = EncoderOf(FindArchitecture("opt-350m"), 2, 128);
   CHECK(TotalParameters(w.architecture) == 331'196'416);
   CHECK(flops(kWidened, Phase::kForward) == 2LL * 256 * 512 * 1024);
   CHECK(flops("logits projection", Phase::kForward) == 2LL * 256 * 512 * 1024);

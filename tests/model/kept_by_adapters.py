@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what one block of Llama keeps for its backward pass below PEFT's
 adapters, and without any where scores are tensors, in bytes a token, as
-tests/model/trainable_test.cc and memory_test.cc have it: each storage that
+tests/model/adapters_test.cc and memory_test.cc have it: each storage that
 autograd saves once, but for weights and copies of weights.
 
 Needs torch 2.11, transformers 4.57 (tests/trainer/reference_env.sh makes such

@@ -2,31 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "model/error.h"
-#include "model/optimizer_kernels.h"
 #include "model/presets.h"
-#include "model/stack_rules.h"
-#include "model/trainable.h"
 #include "model/validate.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
-namespace {
-
-Workload BertBase(int64_t batch, int64_t length) {
-  Workload w;
-  w.architecture = FindArchitecture("bert-base-uncased");
-  w.batch = batch;
-  w.sequence_length = length;
-  w.optimizer.implementation = OptimizerImplementation::kFused;
-  return w;
-}
-
-}  // namespace
-
 // docs/models/counts.md, "FLOPs". A token of BERT-base passes 12 layers of
 //   2 (4 x 768^2 + 2 x 768 x 3072) = 14,155,776 FLOPs in products with weights
 //   4 x 768 x L in scores and context
@@ -144,21 +129,6 @@ TEST_CASE("launches of products with epilogues, by hand") {
   w.precision = Precision::kFp8;
   Validate(w);
   CHECK(LaunchesOfLayer(ExpandKernels(w), Phase::kBackward) == 16 + 3);
-}
-
-int64_t CountOf(const KernelList& list,
-                SegmentRole role,
-                Phase phase,
-                std::string_view name) {
-  int64_t launches = 0;
-  for (const Segment& segment : list.segments) {
-    if (segment.phase != phase || segment.role != role) continue;
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = list.kernels[static_cast<std::size_t>(i)];
-      if (kernel.name.text() == name) launches += kernel.launches;
-    }
-  }
-  return launches;
 }
 
 // GPT-2's c_attn: one product of (tokens, 768) and (768, 2304), and one copy
@@ -301,65 +271,6 @@ TEST_CASE("embeddings of the Transformer are scaled and sinusoids added") {
                 "embedding scale") == 0);
 }
 
-// bert-tiny at fp16: 2 x 6 matrices, those of pooler and classifier, and their
-// biases are cast one by one; gpt2's query, key and value are one of 4, and its
-// table makes the logits, without a bias.
-TEST_CASE("autocast casts each matrix once") {
-  Workload w = BertBase(2, 16);
-  w.precision = Precision::kFp16;
-  const auto casts = [&w](const char* model) {
-    w.architecture = FindArchitecture(model);
-    return CountOf(ExpandKernels(w),
-                   SegmentRole::kEmbeddings,
-                   Phase::kForward,
-                   "cast weights");
-  };
-  CHECK(casts("bert-tiny") == (2 * 6 + 2) * 2);
-  CHECK(casts("gpt2") == 12 * 4 * 2 + 1);
-  CHECK(casts("transformer-base") == (6 * 6 + 6 * 10) * 2 + 1);
-}
-
-// A layer of BERT under autocast: query, key, value and feed-forward each
-// narrow their own input, and the product with the values the probabilities =
-// 5; the mask widens the scores. Backward each of these once more, and the two
-// gradients that go to the narrow terms of residual sums = 8; gradients of 6
-// matrices and 6 biases are widened = 12.
-TEST_CASE("autocast casts each operand of each product") {
-  Workload w = BertBase(2, 16);
-  w.precision = Precision::kBf16;
-  const KernelList list = ExpandKernels(w);
-  const auto casts = [&list](Phase phase, std::string_view name) {
-    return CountOf(list, SegmentRole::kLayer, phase, name);
-  };
-  CHECK(casts(Phase::kForward, "cast activation") == 5);
-  CHECK(casts(Phase::kBackward, "cast gradient") == 8);
-  CHECK(casts(Phase::kBackward, "cast weight gradient") == 12);
-}
-
-// A compiled graph of mixed precision narrows each matrix once a pass, 2 x 6 of
-// bert-tiny's layers and those of pooler and classifier, and widens each one's
-// gradient; activations stay narrow and biases are cast in passing. With
-// narrow weights nothing is cast.
-TEST_CASE("compiled graphs cast wide weights") {
-  Workload w = BertBase(2, 16);
-  w.architecture = FindArchitecture("bert-tiny");
-  w.precision = Precision::kFp16;
-  w.stack.fusion = Fusion::kCompiled;
-  const auto casts = [&w](SegmentRole role, Phase phase, KernelName name) {
-    return CountOf(ExpandKernels(w), role, phase, name.text());
-  };
-  constexpr auto kEmbeddings = SegmentRole::kEmbeddings;
-  constexpr auto kLayer = SegmentRole::kLayer;
-  CHECK(CastsWeights(w));
-  CHECK(casts(kEmbeddings, Phase::kForward, "cast weights") == 2 * 6 + 2);
-  CHECK(casts(kLayer, Phase::kBackward, "cast weight gradient") == 6);
-  CHECK(casts(kLayer, Phase::kForward, "cast activation") == 0);
-  w.stack.narrow_weights = true;
-  CHECK_FALSE(CastsWeights(w));
-  CHECK(casts(kEmbeddings, Phase::kForward, "cast weights") == 0);
-  CHECK(casts(kLayer, Phase::kBackward, "cast weight gradient") == 0);
-}
-
 // Add-and-norm of 2 x 16 x 768 elements, fp32: reads the product and the
 // residual, 8 bytes; writes the sum, its norm and a byte of mask, 9 bytes.
 TEST_CASE("bytes of the fused residual and LayerNorm") {
@@ -427,69 +338,6 @@ TEST_CASE("bytes of a product") {
   CHECK(found);
 }
 
-// The fused update reads parameters, gradients and both moments and writes all
-// but the gradients: 7 x 4 bytes a parameter.
-TEST_CASE("bytes of the fused AdamW update") {
-  const KernelList list = ExpandKernels(BertBase(1, 8));
-  const PhaseCounts counts = list.Counts(Phase::kOptimizer);
-  const int64_t parameters = 109'483'778;
-  // The list spreads the bytes over ceil(201 / 36) = 6 launches.
-  CHECK(counts.launches == 6);
-  CHECK(counts.bytes_read + counts.bytes_written <= 28 * parameters);
-  CHECK(counts.bytes_read + counts.bytes_written > 28 * parameters - 12);
-}
-
-TEST_CASE("a for-loop launches every operation for every tensor") {
-  Workload w = BertBase(1, 8);
-  w.architecture = FindArchitecture("bert-base-cased");
-  w.optimizer = {OptimizerKind::kAdan, OptimizerImplementation::kForLoop};
-  CHECK(ExpandKernels(w).Counts(Phase::kOptimizer).launches == 18 * 201);
-}
-
-// Published (s003, table 4.4), first step: the update and 4 x 201 fills.
-TEST_CASE("four forms of Adan launch what their profiles show") {
-  Workload w = BertBase(1, 8);
-  w.architecture = FindArchitecture("bert-base-cased");
-  const auto first_step = [&w](OptimizerImplementation implementation,
-                               FusedAccess access) {
-    w.optimizer = {OptimizerKind::kAdan, implementation};
-    std::vector<Kernel> kernels;
-    AppendOptimizerKernels(w, kernels, access);
-    // Every state tensor is made and zeroed.
-    int64_t launches = OperationsOf(w).state_tensors * TrainableTensorCount(w);
-    for (const Kernel& kernel : kernels) launches += kernel.launches;
-    return launches;
-  };
-  using enum OptimizerImplementation;
-  CHECK(first_step(kForLoop, FusedAccess::kAllTensors) == 4422);
-  CHECK(first_step(kFused, FusedAccess::kOneTensor) == 1407);
-  CHECK(first_step(kMultiTensor, FusedAccess::kAllTensors) == 912);
-  CHECK(first_step(kFused, FusedAccess::kAllTensors) == 826);
-}
-
-// docs/models/counts.md, "Learning rates", by hand: the embeddings, 12 blocks
-// and the head have tensors with and without decay, 28 groups.
-TEST_CASE("layer-wise decay updates each layer by itself") {
-  Workload w = BertBase(1, 8);
-  const auto optimizer = [&w](OptimizerImplementation implementation,
-                              bool by_layer) {
-    w.optimizer = {OptimizerKind::kAdamW, implementation, by_layer};
-    return ExpandKernels(w).Counts(Phase::kOptimizer);
-  };
-  using enum OptimizerImplementation;
-  CHECK(optimizer(kMultiTensor, false).launches == 8 * 6);
-  CHECK(optimizer(kMultiTensor, true).launches == 8 * 28);
-  CHECK(optimizer(kFused, true).launches == 28);
-  CHECK(optimizer(kForLoop, true).launches ==
-        optimizer(kForLoop, false).launches);
-  // Nothing but launches: bytes and FLOPs are those of the parameters, to
-  // within what a division by the launches leaves over.
-  const auto whole = optimizer(kMultiTensor, false);
-  const auto apart = optimizer(kMultiTensor, true);
-  CHECK(std::abs(whole.bytes_read - apart.bytes_read) <= apart.launches);
-  CHECK(std::abs(whole.bytes_written - apart.bytes_written) <= apart.launches);
-}
-
 TEST_CASE("dropout draws one number an element, and none without it") {
   Workload w = BertBase(2, 16);
   const int64_t hidden = 2 * 16 * 768;
@@ -544,117 +392,6 @@ TEST_CASE("every preset expands with every stack and precision") {
       }
     }
   }
-}
-
-// docs/models/counts.md, "8 bits": Llama-like blocks of 64 with 32 tokens. The
-// query projection reads 32 x 64 + 64 x 64 bytes; its operands are cast before,
-// 2 bytes in and 2 x 1 out, once as they are and once transposed.
-TEST_CASE("products of blocks have operands of 8 bits in fp8") {
-  Workload w;
-  w.architecture = FindArchitecture("llama-3.2-1b");
-  w.architecture.layers = 2;
-  w.architecture.hidden = 64;
-  w.architecture.heads = 4;
-  w.architecture.key_value_heads = 4;
-  w.architecture.head_size = 16;
-  w.sequence_length = 32;
-  w.precision = Precision::kBf16;
-  w.stack = {Fusion::kLightSeq, Attention::kFlash};
-  const KernelList wide = ExpandKernels(w);
-  w.precision = Precision::kFp8;
-  Validate(w);
-  const KernelList narrow = ExpandKernels(w);
-  const auto& kernels = narrow.kernels;
-  size_t projection = 0;
-  int64_t products = 0;
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    const Kernel& kernel = kernels[i];
-    if (kernel.eight_bits) ++products;
-    const bool of_head =
-        kernel.name == "vocabulary logits" || kernel.name == "flash attention";
-    CHECK_FALSE((kernel.eight_bits && of_head));
-    if (projection == 0 && kernel.name == "query, key and value projection") {
-      projection = i;
-    }
-  }
-  REQUIRE(projection > 1);
-  // One product for queries, keys and values: 192 columns.
-  CHECK(kernels[projection].bytes_read == 32 * 64 + 64 * 192);
-  CHECK(kernels[projection].bytes_written == 2 * 32 * 192);
-  const bool weights_before = kernels[projection - 1].name == "cast weights";
-  CHECK(weights_before);
-  CHECK(kernels[projection - 1].bytes_read == 2 * 64 * 192);
-  CHECK(kernels[projection - 1].bytes_written == 2 * 64 * 192);
-  // 5 products of a block forward, two for each of them back.
-  CHECK(products == 15);
-  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
-    CHECK(narrow.Counts(phase).matrix_flops == wide.Counts(phase).matrix_flops);
-  }
-  // Forward the weights of a product and, as norms and activations leave 8
-  // bits, what attention leaves; back the gradient; in two blocks.
-  CHECK(narrow.Counts(Phase::kForward).launches ==
-        wide.Counts(Phase::kForward).launches + 2 * (5 + 1));
-  CHECK(narrow.Counts(Phase::kBackward).launches ==
-        wide.Counts(Phase::kBackward).launches + 2 * 5);
-  // Nothing is transposed for a pass back that does not come.
-  w.work = Work::kForward;
-  w.optimizer.kind = OptimizerKind::kNone;
-  const KernelList forward = ExpandKernels(w);
-  CHECK(forward.kernels[projection - 1].bytes() == 3 * 64 * 192);
-  // Operation by operation every input is cast.
-  w.stack.fusion = Fusion::kUnsloth;
-  const KernelList eager = ExpandKernels(w);
-  w.precision = Precision::kBf16;
-  CHECK(eager.Counts(Phase::kForward).launches >=
-        ExpandKernels(w).Counts(Phase::kForward).launches + 2 * 2 * 5);
-}
-
-// docs/models/counts.md, "8 bits": the casts before the first product of the
-// feed-forward block, where nothing before it leaves 8 bits.
-TEST_CASE("what scales 8 bits is read, by hand") {
-  Workload w;
-  w.architecture = FindArchitecture("llama-3.1-8b");
-  w.architecture.layers = 2;
-  w.sequence_length = 8192;
-  w.precision = Precision::kFp8;
-  w.parallel = {.data = 8, .shard = Shard::kFsdp};
-  const auto casts = [&](std::string_view name) {
-    Validate(w);
-    int64_t bytes = 0;
-    int64_t seen = 0;
-    for (const Kernel& kernel : ExpandKernels(w).kernels) {
-      const std::string_view now = kernel.name.text();
-      const bool casts_now = now == "cast activation" ||
-                             now == "cast weights" || now == "largest value";
-      if (now == name) {
-        ++seen;
-        return bytes;
-      }
-      bytes = casts_now ? bytes + kernel.bytes() : 0;
-    }
-    CHECK(seen > 0);
-    return int64_t{0};
-  };
-  constexpr std::string_view kProduct = "feed-forward gate";
-  CHECK(casts(kProduct) == 369'098'752);
-  w.fp8.scaling = Fp8Scaling::kRows;
-  CHECK(casts(kProduct) == 553'648'128);
-  w.fp8.scaling = Fp8Scaling::kBlocks;
-  CHECK(casts(kProduct) == 374'865'920);
-  w.fp8.scaling = Fp8Scaling::kTensor;
-  CHECK(casts(kProduct) == 553'648'128);
-  // Inputs have one copy less, for a product in 16 bits does not read it.
-  w.fp8.weight_gradients = false;
-  CHECK(casts(kProduct) == 553'648'128 - 8192 * 4096);
-  int64_t products = 0;
-  for (const Kernel& kernel : ExpandKernels(w).kernels) {
-    if (kernel.name == "weight gradient") CHECK_FALSE(kernel.eight_bits);
-    products += kernel.eight_bits ? 1 : 0;
-  }
-  w.fp8.weight_gradients = true;
-  CHECK(products > 0);
-  w.fp8.gathered = true;
-  CHECK(casts(kProduct) == 318'767'104);
 }
 
 // Two documents of 16 in a row of 32 see half the pairs.

@@ -33,8 +33,9 @@ int64_t CastsIn(const KernelList& list) {
 
 }  // namespace
 
-// Autocast: 28 P in the fused AdamW update (tests/model/kernels_test.cc). With
-// masters there come 2 + 4 to unscale the gradients, 4 + 2 to write parameters.
+// Autocast: 28 P in the fused AdamW update
+// (tests/model/optimizer_kernels_test.cc). With masters there come 2 + 4 to
+// unscale the gradients, 4 + 2 to write parameters.
 TEST_CASE("masters add two passes over the parameters") {
   Workload w = BertBaseInFp16();
   w.precision = Precision::kBf16;  // fp16 also takes off the loss scale

@@ -17,7 +17,7 @@
 namespace trainfare::model {
 namespace {
 
-Workload Llama8b(OptimizerKind kind) {
+Workload LlamaUpdatedBy(OptimizerKind kind) {
   Workload w;
   w.architecture = FindArchitecture("llama-3.1-8b");
   w.batch = 1;
@@ -46,7 +46,7 @@ constexpr int64_t kOtherElements = 2 * 128256LL * 4096 + (2 * 32 + 1) * 4096;
 
 // docs/models/counts.md, "Muon".
 TEST_CASE("Muon orthogonalises the matrices of blocks, by hand") {
-  const Workload w = Llama8b(OptimizerKind::kMuon);
+  const Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   CHECK_NOTHROW(Validate(w));
   const MuonParts parts = MuonPartsOf(w);
   CHECK(parts.matrix_count == 32 * 7);
@@ -68,7 +68,7 @@ TEST_CASE("Muon orthogonalises the matrices of blocks, by hand") {
 }
 
 TEST_CASE("Muon's others are updated as the implementation says") {
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   CHECK(Update(w).launches == 32 * 7 * 22 + 2);
   w.trainable.lora_rank = 16;
@@ -81,7 +81,7 @@ TEST_CASE("Muon's others are updated as the implementation says") {
 
 // docs/models/counts.md, "Muon".
 TEST_CASE("ranks have whole matrices of Muon, by hand") {
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   const int64_t all = Update(w).matrix_flops;
   w.parallel = {.data = 8, .shard = Shard::kZero1};
@@ -112,7 +112,7 @@ TEST_CASE("ranks have whole matrices of Muon, by hand") {
 }
 
 TEST_CASE("what an update of Muon makes and drops") {
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   // No narrow copies of weights in the backward pass, and all gradients in fp32
   // in the update: most is held there.
@@ -129,7 +129,7 @@ TEST_CASE("what an update of Muon makes and drops") {
 }
 
 TEST_CASE("Adafactor keeps rows and columns, by hand") {
-  const Workload w = Llama8b(OptimizerKind::kAdafactor);
+  const Workload w = LlamaUpdatedBy(OptimizerKind::kAdafactor);
   CHECK_NOTHROW(Validate(w));
   const int64_t block =
       2 * (4096 + 4096) + 2 * (1024 + 4096) + 3 * (4096 + 14336) + 2 * 4096;
@@ -147,7 +147,7 @@ TEST_CASE("Adafactor keeps rows and columns, by hand") {
 // A piece of a flat tensor has no rows and columns: a number a parameter, and
 // operations that read and write them.
 TEST_CASE("Adafactor over ranks that share the state, by hand") {
-  Workload w = Llama8b(OptimizerKind::kAdafactor);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kAdafactor);
   w.optimizer.implementation = OptimizerImplementation::kMultiTensor;
   w.parallel.data = 8;
   for (const auto shard : {Shard::kZero1, Shard::kZero3, Shard::kFsdp}) {
@@ -171,7 +171,7 @@ TEST_CASE("Adafactor over ranks that share the state, by hand") {
 // and writes 2; p *= 1 - lr wd reads and writes 4, p -= lr X reads 4 and 2 and
 // writes 4: 20 + 10, 4 + 2 and 10 + 8 bytes an element.
 TEST_CASE("Muon of weights in fp32, by hand") {
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   const auto kernels = [&] {
     std::vector<Kernel> own;
     AppendMuonKernels(w, MuonPartsOf(w), own);
@@ -216,12 +216,12 @@ TEST_CASE("what Muon and Adafactor do not go with is refused") {
     }
     return "";
   };
-  Workload w = Llama8b(OptimizerKind::kMuon);
+  Workload w = LlamaUpdatedBy(OptimizerKind::kMuon);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   w.optimizer.state_bits = 16;
   CHECK(message(w) ==
         "optimizer.state_bits: expected 0 beside optimizer muon, got 16");
-  w = Llama8b(OptimizerKind::kAdafactor);
+  w = LlamaUpdatedBy(OptimizerKind::kAdafactor);
   w.optimizer.implementation = OptimizerImplementation::kFused;
   CHECK(message(w) ==
         "optimizer.implementation: expected for_loop or multi_tensor beside "
@@ -231,7 +231,7 @@ TEST_CASE("what Muon and Adafactor do not go with is refused") {
     w.stack.fusion = graph;
     CHECK(message(w).empty());
   }
-  w = Llama8b(OptimizerKind::kAdafactor);
+  w = LlamaUpdatedBy(OptimizerKind::kAdafactor);
   w.optimizer.state_bits = 8;
   CHECK(message(w) ==
         "optimizer.state_bits: expected 0 beside optimizer adafactor, got 8");

@@ -85,85 +85,107 @@ uint64_t SeedOf(const MeasureRequest& request) {
   return static_cast<uint64_t>(request.seed.value_or(1));
 }
 
-void CheckMeasurable(const model::Workload& workload) {
+// What this trainer cannot run is refused by its key.
+void Require(bool holds, const std::string& message) {
+  if (!holds) throw InputError(message);
+}
+
+// The network, and the words that are drawn for it.
+void CheckModel(const model::Workload& workload) {
   const Architecture& a = workload.architecture;
-  const auto require = [](bool holds, const std::string& message) {
-    if (!holds) throw InputError(message);
-  };
-  require(
+  Require(
       workload.target_length == 0 || a.family == model::Family::kEncoderDecoder,
       fmt::format("target_length: expected an encoder-decoder, got {} ({})",
                   a.name,
                   model::ToText(a.family)));
   // Words are drawn behind those with a meaning of their own.
-  require(a.vocabulary >= 8,
+  Require(a.vocabulary >= 8,
           fmt::format("model.vocabulary: expected at least 8, got {}",
                       a.vocabulary));
-  require(a.family == model::Family::kEncoderDecoder || a.positions > 0 ||
+  Require(a.family == model::Family::kEncoderDecoder || a.positions > 0 ||
               a.position_kind != model::PositionKind::kTable,
           "model.positions: expected a table of positions, got 0 rows");
-  require(workload.work != model::Work::kForward,
+}
+
+// What a step does, and with which kernels.
+void CheckStep(const model::Workload& workload) {
+  Require(workload.work != model::Work::kForward,
           "work: this trainer has no passes of inference alone");
-  require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
-          "optimizer.masters: this trainer has in_update, got apart");
-  require(
-      !workload.optimizer.wide_gradients,
-      "optimizer.wide_gradients: this trainer has gradients as weights are");
-  require(!workload.parallel.embedding_units,
-          "parallel.embedding_units: this trainer has them in the root");
-  require(workload.documents == 1,
+  Require(workload.documents == 1,
           "documents: this trainer packs none into a sequence");
-  require(workload.load_factor == 1,
+  Require(workload.load_factor == 1,
           "load_factor: this trainer's router sends tokens where it does");
-  require(workload.power_limit.base() == 0.0,
+  Require(workload.power_limit.base() == 0.0,
           "power_limit: this trainer takes the device as it is set; set it by "
           "nvidia-smi -pl");
-  require(!workload.attention_checkpointing,
-          "attention_checkpointing: this trainer computes whole blocks again");
-  require(!workload.operation_checkpointing,
-          "operation_checkpointing: this trainer computes whole blocks again");
+  Require(workload.predictions_per_sequence == 0,
+          "predictions_per_sequence: this trainer predicts everywhere");
   const model::Attention attention = workload.stack.attention;
-  require(attention == model::Attention::kMaterialised ||
+  Require(attention == model::Attention::kMaterialised ||
               attention == model::Attention::kFlash,
           "attention: this trainer has materialised and flash, got another");
-  require(workload.stack.loss == model::LossKernels::kOfStack,
+  Require(workload.stack.loss == model::LossKernels::kOfStack,
           "loss: this trainer has the stack's own, got another");
   const model::ExpertKernels experts = workload.stack.experts;
-  require(experts == model::ExpertKernels::kOfStack ||
+  Require(experts == model::ExpertKernels::kOfStack ||
               experts == model::ExpertKernels::kSplit,
           fmt::format("experts: this trainer has split, got {}",
                       model::ToText(experts)));
-  require(!workload.trainable.embeddings_beside_adapters,
+  Require(!workload.attention_checkpointing,
+          "attention_checkpointing: this trainer computes whole blocks again");
+  Require(!workload.operation_checkpointing,
+          "operation_checkpointing: this trainer computes whole blocks again");
+  Require(!workload.stack.stochastic_rounding,
+          "stochastic_rounding: this trainer rounds to the nearest");
+  RequireOwnStack(workload.stack.fusion);
+}
+
+// What trains, and how wide its state is.
+void CheckState(const model::Workload& workload) {
+  Require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
+          "optimizer.masters: this trainer has in_update, got apart");
+  Require(
+      !workload.optimizer.wide_gradients,
+      "optimizer.wide_gradients: this trainer has gradients as weights are");
+  Require(workload.optimizer.state_bits == 0,
+          "optimizer.state_bits: this trainer keeps state as wide as weights");
+  Require(!workload.trainable.embeddings_beside_adapters,
           "trainable.lora.embeddings: this trainer freezes them beside "
           "adapters");
-  require(!workload.trainable.wide_adapters,
+  Require(!workload.trainable.wide_adapters,
           "trainable.lora.wide: this trainer keeps adapters as weights are");
-  require(workload.trainable.lora_dropout == 0.0,
+  Require(workload.trainable.lora_dropout == 0.0,
           fmt::format("trainable.lora.dropout: this trainer's adapters drop "
                       "nothing out, got {}",
                       workload.trainable.lora_dropout));
-  require(!workload.trainable.adapters_as_units,
+  Require(!workload.trainable.adapters_as_units,
           "trainable.lora.as_units: this trainer gathers whole blocks");
-  require(workload.optimizer.state_bits == 0,
-          "optimizer.state_bits: this trainer keeps state as wide as weights");
-  require(!model::Offloads(workload.parallel),
+  ParameterType(workload);
+}
+
+// How ranks share a step.
+void CheckRanks(const model::Workload& workload) {
+  Require(!workload.parallel.embedding_units,
+          "parallel.embedding_units: this trainer has them in the root");
+  Require(!model::Offloads(workload.parallel),
           "parallel.offload: this trainer keeps all on its devices");
-  require(workload.predictions_per_sequence == 0,
-          "predictions_per_sequence: this trainer predicts everywhere");
-  require(workload.compression.kind == model::CompressionKind::kNone,
+  Require(workload.compression.kind == model::CompressionKind::kNone,
           "gradient_compression: this trainer has none");
-  require(workload.parallel.replicate == 1,
+  Require(workload.parallel.replicate == 1,
           fmt::format("parallel.replicate: this trainer divides one copy over "
                       "all ranks, got {}",
                       workload.parallel.replicate));
-  require(workload.parallel.shard == model::Shard::kNone ||
+  Require(workload.parallel.shard == model::Shard::kNone ||
               workload.precision != model::Precision::kFp16,
           "parallel.shard: ranks that share state train in fp32, tf32 or bf16 "
           "here, got fp16");
-  require(!workload.stack.stochastic_rounding,
-          "stochastic_rounding: this trainer rounds to the nearest");
-  RequireOwnStack(workload.stack.fusion);
-  ParameterType(workload);
+}
+
+void CheckMeasurable(const model::Workload& workload) {
+  CheckModel(workload);
+  CheckStep(workload);
+  CheckState(workload);
+  CheckRanks(workload);
 }
 
 }  // namespace
@@ -219,6 +241,59 @@ std::optional<StepRecord> Measurer::Run(const MeasureRequest& request) {
       asked.workload, Describe(device_).name, [&] { return RunSteps(asked); });
 }
 
+namespace {
+
+// Adds a sample for each step, until the last one, a signal, or the end of the
+// time that is allowed.
+void TimeSteps(const MeasureRequest& request,
+               Session& session,
+               RandomBatches& batches,
+               RunMonitor& monitor,
+               StepRecord& record) {
+  RankTraining* const parallel = session.ranks();
+  const double start = MonotonicSeconds();
+  for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
+    if (step == request.warmup) monitor.Begin();
+    const bool late = MonotonicSeconds() - start > request.max_seconds;
+    if (parallel != nullptr) {
+      parallel->AskToStop(StopRequested() || (late && step > request.warmup));
+    }
+    try {
+      record.samples.push_back({step,
+                                step < request.warmup,
+                                session.Step(
+                                    request.workload.accumulation,
+                                    [&](int64_t) { return batches.Next(); })});
+    } catch (const Interrupted&) {
+      break;
+    }
+    monitor.AfterStep();
+    if (parallel != nullptr) {
+      if (record.samples.back().times.stop) break;
+      continue;  // all ranks stop, or none
+    }
+    if (StopRequested()) break;
+    if (step >= request.warmup &&
+        MonotonicSeconds() - start > request.max_seconds) {
+      break;
+    }
+  }
+}
+
+// What is known of a session once its steps are done.
+void AddOutcome(Session& session, StepRecord& record) {
+  if (session.time_parts()) record.parts = session.parts();
+  record.optimizer_launches = session.optimizer_launches();
+  if (const auto scale = session.loss_scale()) {
+    record.skipped_steps = scale->skipped_steps;
+  }
+  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
+  record.peak_memory_bytes = peak.held_bytes;
+  record.peak_allocated_bytes = peak.allocated_bytes;
+}
+
+}  // namespace
+
 std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   const model::Workload& workload = request.workload;
   Session& session = SessionFor(request);
@@ -239,50 +314,16 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   record.parameters = session.transformer().parameter_count();
   record.ranks = session.DescribeRanks();
   session.set_time_parts(layers_ || request.layers.value_or(false));
-  RankTraining* const parallel = session.ranks();
   if (ranks_.several()) ranks_.communicator->Barrier();
-  const double start = MonotonicSeconds();
   RunMonitor monitor(record.device.bus_id);
-  for (int64_t step = 0; step < request.warmup + request.steps; ++step) {
-    if (step == request.warmup) monitor.Begin();
-    const bool late = MonotonicSeconds() - start > request.max_seconds;
-    if (parallel != nullptr) {
-      parallel->AskToStop(StopRequested() || (late && step > request.warmup));
-    }
-    try {
-      record.samples.push_back({step,
-                                step < request.warmup,
-                                session.Step(
-                                    workload.accumulation,
-                                    [&](int64_t) { return batches.Next(); })});
-    } catch (const Interrupted&) {
-      break;
-    }
-    monitor.AfterStep();
-    if (parallel != nullptr) {
-      if (record.samples.back().times.stop) break;
-      continue;  // all ranks stop, or none
-    }
-    if (StopRequested()) break;
-    if (step >= request.warmup &&
-        MonotonicSeconds() - start > request.max_seconds) {
-      break;
-    }
-  }
+  TimeSteps(request, session, batches, monitor, record);
   // A run that a signal cut short of its first timed step is no measurement.
   if (StopRequested() &&
       (record.samples.empty() || record.samples.back().warmup)) {
     return std::nullopt;
   }
   if (monitor.begun()) record.conditions = monitor.End();
-  if (session.time_parts()) record.parts = session.parts();
-  record.optimizer_launches = session.optimizer_launches();
-  if (const auto scale = session.loss_scale()) {
-    record.skipped_steps = scale->skipped_steps;
-  }
-  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
-  record.peak_memory_bytes = peak.held_bytes;
-  record.peak_allocated_bytes = peak.allocated_bytes;
+  AddOutcome(session, record);
   RequireDeviceTime(record);
   return record;
 }

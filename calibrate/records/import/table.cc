@@ -140,17 +140,71 @@ void RefuseUncounted(const TableRow& row, Metric metric, bool timed) {
   }
 }
 
+// Throws Unused where what makes the row's step is not predicted.
+void RefuseUnknownMechanisms(const TableRow& row) {
+  const std::string notes = Lowered(row["stack_notes"]);
+  for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
+    if (!Says(notes, unknown.words)) continue;
+    throw Unused{fmt::format("not predicted: {}", unknown.reason)};
+  }
+}
+
+// A peak of which the source does not say who counted it is one of its own.
+Metric MetricSaid(const TableRow& row, Metric metric) {
+  const bool unstated = metric == Metric::kPeakAllocated &&
+                        ContainsAny(row["source"] + "; " + row["notes"],
+                                    RulesOfTables().unstated_peaks);
+  return unstated ? Metric::kPeakUnstated : metric;
+}
+
+// Throws Unused where the device is not said, or not the same twice.
+void SetDevice(const TableRow& row, Observation& observation) {
+  const std::string& device = row["device"];
+  observation.device = DeviceName(device);
+  if (observation.device_count > 1) SetHosts(row, observation);
+  if (device.empty()) throw Unused{"device not stated"};
+  if (Lowered(device) == "cpu") throw Unused{"device: which cpu not stated"};
+  const std::string other =
+      OtherDeviceNamed(row["system_name"], observation.device);
+  if (!other.empty()) {
+    throw Unused{"system_name and device name two devices"};
+  }
+}
+
+// Who measured a row, and how surely.
+void SetOrigin(const TableRow& row, Observation& observation) {
+  observation.framework = row["framework"];
+  observation.assumed = SaysAssumed(row);
+  for (const ReadOff& rule : RulesOfTables().read_off) {
+    if (Contains(row["notes"], rule.words)) {
+      observation.relative_noise = rule.noise;
+    }
+  }
+  observation.group = hardware::Stem(row.file);
+  if (row.Has("source")) observation.source = SourceOf(row);
+}
+
+// Words that rows of one run, or of its repetitions, have alike.
+std::string RunWords(const TableRow& row,
+                     int64_t devices,
+                     const Workload& workload) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}",
+                     row["source"],
+                     row["source_file"],
+                     row["system_name"],
+                     row["model"],
+                     row["device"],
+                     devices,
+                     row.StackWords(),
+                     Describe(workload));
+}
+
 // `timed`: other rows tell the time of the same run.
 UsedRow Read(const TableRow& row, bool timed) {
   UsedRow used;
   const MetricRule& metric = MetricOf(row);
   if (IsOfFlops(metric.metric)) RefuseUncounted(row, metric.metric, timed);
-  used.metric = metric.metric;
-  if (metric.metric == Metric::kPeakAllocated &&
-      ContainsAny(row["source"] + "; " + row["notes"],
-                  RulesOfTables().unstated_peaks)) {
-    used.metric = Metric::kPeakUnstated;
-  }
+  used.metric = MetricSaid(row, metric.metric);
   if (TaskOf(row["task"]) == Task::kTokenBatches) {
     throw Unused{"batch counted in tokens"};
   }
@@ -161,12 +215,7 @@ UsedRow Read(const TableRow& row, bool timed) {
   observation.workload = WorkloadOf(row, measured, devices);
   Workload& workload = observation.workload;
   if (metric.metric == Metric::kMicroTime) workload.accumulation = 1;
-  const std::string notes = Lowered(row["stack_notes"]);
-  for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
-    if (!Says(notes, unknown.words)) continue;
-    throw Unused{fmt::format("not predicted: {}", unknown.reason)};
-  }
-
+  RefuseUnknownMechanisms(row);
   const auto value = row.Number("value");
   const bool needed =
       metric.metric != Metric::kFailed && metric.metric != Metric::kOutOfMemory;
@@ -179,35 +228,10 @@ UsedRow Read(const TableRow& row, bool timed) {
   }
   // Replicas of a forward pass do not talk to each other.
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
-  const std::string& device = row["device"];
-  observation.device = DeviceName(device);
-  if (observation.device_count > 1) SetHosts(row, observation);
-  if (device.empty()) throw Unused{"device not stated"};
-  if (Lowered(device) == "cpu") throw Unused{"device: which cpu not stated"};
-  const std::string other =
-      OtherDeviceNamed(row["system_name"], observation.device);
-  if (!other.empty()) {
-    throw Unused{"system_name and device name two devices"};
-  }
+  SetDevice(row, observation);
   if (IsTime(metric.metric)) RefuseImpossible(observation);
-  observation.framework = row["framework"];
-  observation.assumed = SaysAssumed(row);
-  for (const ReadOff& rule : RulesOfTables().read_off) {
-    if (Contains(row["notes"], rule.words)) {
-      observation.relative_noise = rule.noise;
-    }
-  }
-  observation.group = hardware::Stem(row.file);
-  if (row.Has("source")) observation.source = SourceOf(row);
-  used.run = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}",
-                         row["source"],
-                         row["source_file"],
-                         row["system_name"],
-                         row["model"],
-                         device,
-                         devices,
-                         row.StackWords(),
-                         Describe(workload));
+  SetOrigin(row, observation);
+  used.run = RunWords(row, devices, workload);
   return used;
 }
 
@@ -302,94 +326,132 @@ std::string LineOf(const InputError& fault, const std::string& file) {
                      std::string_view(fault.what()).substr(file.size() + 1));
 }
 
+// A table row by row. Rows of one run are told from each other at its end: its
+// throughputs and its step time are one measurement, and a throughput may
+// include its start-up.
+class TableReader {
+ public:
+  TableReader(const CsvFile& csv, const std::string& name)
+      : csv_(csv), name_(name), timed_(TimedRuns(csv)) {
+    table_.rows = static_cast<int64_t>(csv.rows().size());
+  }
+
+  Table ReadAll() {
+    for (const CsvRow& row : csv_.rows()) Add(row);
+    if (first_fault_ && faults_ == table_.rows) throw *first_fault_;
+    KeepBestTimes();
+    KeepPowers();
+    KeepMemory();
+    return std::move(table_);
+  }
+
+ private:
+  // What a row gets wrong costs the row.
+  void Add(const CsvRow& as_published) {
+    const CsvRow csv_row = WithNotes(csv_, as_published);
+    const TableRow row{csv_, csv_row, name_};
+    try {
+      UsedRow read = Read(row, IsTimed(as_published));
+      read.line = csv_row.line;
+      Sort(std::move(read));
+    } catch (const Unused& unused) {
+      LeaveOut(Reason(unused.reason), csv_row.line);
+    } catch (const InputError& fault) {
+      const InputError placed = Placed(fault, row);
+      if (!first_fault_) first_fault_ = placed;
+      ++faults_;
+      LeaveOut(Reason(LineOf(placed, name_)), csv_row.line);
+    }
+  }
+
+  bool IsTimed(const CsvRow& row) const {
+    return !timed_.empty() && timed_.contains(RunOf(csv_, row));
+  }
+
+  // Rows of a run have the label of the first that tells its time.
+  void Sort(UsedRow read) {
+    std::string label = fmt::format("{}:{}", name_, read.line);
+    if (IsMemory(read.metric)) {
+      read.observation.label = std::move(label);
+      memory_.push_back(std::move(read));
+      return;
+    }
+    if (read.metric == Metric::kPowerOfDevice) {
+      powers_.push_back(std::move(read));
+      return;
+    }
+    if (read.metric == Metric::kFailed) {
+      failed_.insert(read.run);
+      throw Unused{"a run that failed, the cause not stated"};
+    }
+    read.observation.label =
+        first_of_.emplace(read.run, std::move(label)).first->second;
+    Metric& metric = best_.emplace(read.run, read.metric).first->second;
+    metric = std::min(metric, read.metric);
+    times_.push_back(std::move(read));
+  }
+
+  void KeepBestTimes() {
+    for (UsedRow& row : times_) {
+      const Metric metric = best_.at(row.run);
+      if (row.metric == metric) {
+        table_.observations.push_back(std::move(row.observation));
+      } else {
+        LeaveOut(metric == Metric::kTime
+                     ? "throughput of a run whose step time is there too"
+                     : "throughput of a run in another unit",
+                 row.line);
+      }
+    }
+  }
+
+  // Power and time of one run have one label.
+  void KeepPowers() {
+    for (UsedRow& row : powers_) {
+      const auto time = first_of_.find(row.run);
+      if (time == first_of_.end()) {
+        LeaveOut("power of a run whose time is not there", row.line);
+        continue;
+      }
+      row.observation.label = time->second;
+      table_.powers.push_back(PowerOf(std::move(row)));
+    }
+  }
+
+  void KeepMemory() {
+    for (UsedRow& row : memory_) {
+      if (failed_.contains(row.run)) {
+        LeaveOut("memory of a run that failed, the cause not stated", row.line);
+      } else {
+        table_.memory.push_back(MemoryOf(std::move(row)));
+      }
+    }
+  }
+
+  void LeaveOut(const std::string& reason, int64_t line) {
+    table_.unused[reason].push_back(line);
+  }
+
+  const CsvFile& csv_;
+  const std::string& name_;
+  const std::set<std::string> timed_;
+  Table table_;
+  std::vector<UsedRow> times_;
+  std::vector<UsedRow> powers_;
+  std::vector<UsedRow> memory_;
+  std::map<std::string, std::string> first_of_;  // run to its first row
+  std::map<std::string, Metric> best_;           // of a run's rows of time
+  std::set<std::string> failed_;                 // runs
+  std::optional<InputError> first_fault_;
+  int64_t faults_ = 0;
+};
+
 }  // namespace
 
 Table ParseTable(std::string_view text, const std::string& name) {
   const CsvFile csv = CsvFile::Parse(text, name, CsvFile::Rows::kAsHeader);
   RequireColumns(csv, name);
-  Table table;
-  table.rows = static_cast<int64_t>(csv.rows().size());
-  const std::set<std::string> timed = TimedRuns(csv);
-  std::vector<UsedRow> used;
-  std::map<std::string, std::string> first_of;  // run to its first row
-  // A run's throughputs and its step time are one measurement; a throughput
-  // may include its start-up.
-  std::map<std::string, Metric> best;
-  std::set<std::string> failed;
-  std::vector<UsedRow> memory;
-  std::vector<UsedRow> powers;
-  std::optional<InputError> first_fault;
-  int64_t faults = 0;
-  for (const CsvRow& as_published : csv.rows()) {
-    const CsvRow csv_row = WithNotes(csv, as_published);
-    const TableRow row{csv, csv_row, name};
-    try {
-      UsedRow read =
-          Read(row, !timed.empty() && timed.contains(RunOf(csv, as_published)));
-      read.line = csv_row.line;
-      std::string label = fmt::format("{}:{}", name, csv_row.line);
-      if (IsMemory(read.metric)) {
-        read.observation.label = std::move(label);
-        memory.push_back(std::move(read));
-        continue;
-      }
-      if (read.metric == Metric::kPowerOfDevice) {
-        read.observation.label = std::move(label);
-        powers.push_back(std::move(read));
-        continue;
-      }
-      if (read.metric == Metric::kFailed) {
-        failed.insert(read.run);
-        throw Unused{"a run that failed, the cause not stated"};
-      }
-      read.observation.label =
-          first_of.emplace(read.run, std::move(label)).first->second;
-      Metric& metric = best.emplace(read.run, read.metric).first->second;
-      metric = std::min(metric, read.metric);
-      used.push_back(std::move(read));
-    } catch (const Unused& unused) {
-      table.unused[Reason(unused.reason)].push_back(csv_row.line);
-    } catch (const InputError& fault) {
-      // What a row gets wrong costs the row.
-      const InputError placed = Placed(fault, row);
-      if (!first_fault) first_fault = placed;
-      ++faults;
-      table.unused[Reason(LineOf(placed, name))].push_back(csv_row.line);
-    }
-  }
-  if (first_fault && faults == table.rows) throw InputError(*first_fault);
-  for (UsedRow& row : used) {
-    const Metric metric = best.at(row.run);
-    if (row.metric == metric) {
-      table.observations.push_back(std::move(row.observation));
-    } else {
-      table
-          .unused[metric == Metric::kTime
-                      ? "throughput of a run whose step time is there too"
-                      : "throughput of a run in another unit"]
-          .push_back(row.line);
-    }
-  }
-  for (UsedRow& row : powers) {
-    // Power and time of one run have one label.
-    const auto time = first_of.find(row.run);
-    if (time == first_of.end()) {
-      table.unused["power of a run whose time is not there"].push_back(
-          row.line);
-      continue;
-    }
-    row.observation.label = time->second;
-    table.powers.push_back(PowerOf(std::move(row)));
-  }
-  for (UsedRow& row : memory) {
-    if (failed.contains(row.run)) {
-      table.unused["memory of a run that failed, the cause not stated"]
-          .push_back(row.line);
-    } else {
-      table.memory.push_back(MemoryOf(std::move(row)));
-    }
-  }
-  return table;
+  return TableReader(csv, name).ReadAll();
 }
 
 Table ReadTable(const std::string& path) {

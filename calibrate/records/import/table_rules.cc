@@ -115,7 +115,8 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
   rules.unequal_lengths = root.Texts("unequal_lengths");
 }
 
-void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
+// Which kernels a row's step has.
+void ReadStackRules(const YamlMap& root, TableRules& rules) {
   rules.stacks = ListOf(root, "stacks", [](const YamlMap& map) {
     return StackRule{model::Lowered(map.Text("words")),
                      WordOf<model::Fusion>(map, "stack")};
@@ -125,20 +126,10 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         return WordOf<model::Fusion>(map, at);
       });
   rules.eager_frameworks = root.Texts("eager_frameworks");
-  rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
-    return WeightRule{map.Text("words"),
-                      WordOf<model::Masters>(map, "masters")};
-  });
-  rules.wide_gradients = root.Texts("wide_gradients");
   rules.multi_tensor_update = root.Texts("multi_tensor_update");
   rules.flash_attention = root.Texts("flash_attention");
   rules.flash_attention_models = root.Texts("flash_attention_models");
   rules.first_flash_attention = root.Texts("first_flash_attention");
-  rules.selective_recomputation =
-      ListOf(root, "selective_recomputation", [](const YamlMap& map) {
-        return SelectiveRule{map.Text("words"), WordOf<Selective>(map, "of")};
-      });
-  rules.widened_beside_adapters = root.Texts("widened_beside_adapters");
   rules.losses = ListOf(root, "losses", [](const YamlMap& map) {
     return LossRule{map.Text("words"), WordOf<model::LossKernels>(map, "loss")};
   });
@@ -147,40 +138,14 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
                       WordOf<model::ExpertKernels>(map, "experts")};
   });
   rules.padded_vocabularies = root.Texts("padded_vocabularies");
-  rules.wide_adapters = root.Texts("wide_adapters");
-  rules.adapters_as_units = root.Texts("adapters_as_units");
-  rules.embedding_units = root.Texts("embedding_units");
-  rules.narrow_sums = root.Texts("narrow_sums");
-  rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");
-  rules.base_by_operations = root.Texts("base_by_operations");
-  rules.eight_bit_states = root.Texts("eight_bit_states");
-  rules.reserved_peaks = root.Texts("reserved_peaks");
-  rules.unstated_peaks = root.Texts("unstated_peaks");
-  rules.measured_all_reduce =
-      NamedOf(root,
-              "measured_all_reduce",
-              [](const YamlMap& map, const std::string& at) {
-                return map.Number(at, 1.0, 1e12);
-              });
-  rules.slice_networks = NamedOf(
-      root, "slice_networks", [](const YamlMap& map, const std::string& at) {
-        return map.Bandwidth(at);
+  rules.unknown_mechanisms =
+      ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
+        return Refusal{map.Text("words"), map.Text("name")};
       });
-  const auto shard_rule = [](const YamlMap& map) {
-    return ShardRule{model::Lowered(map.Text("words")),
-                     WordOf<model::Shard>(map, "shard")};
-  };
-  rules.sharding = ListOf(root, "sharding", shard_rule);
-  rules.divided_updates = ListOf(root, "divided_updates", shard_rule);
-  rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
-    return OffloadRule{map.Text("words"),
-                       WordOf<model::Offload>(map, "offload"),
-                       map.Flag("activations")};
-  });
-  rules.adapters =
-      NamedOf(root, "adapters", [](const YamlMap& map, const std::string& at) {
-        return map.Texts(at);
-      });
+}
+
+// How wide products, weights, gradients and state are.
+void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
   rules.precisions = NamedOf(
       root, "precisions", [](const YamlMap& map, const std::string& at) {
         const YamlMap one = map.Map(at);
@@ -203,6 +168,21 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
                    map.OptionalFlag("weight_gradients").value_or(true)};
   });
   rules.fp8_gathered = root.Texts("fp8_gathered");
+  rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
+    return WeightRule{map.Text("words"),
+                      WordOf<model::Masters>(map, "masters")};
+  });
+  rules.wide_gradients = root.Texts("wide_gradients");
+  rules.narrow_sums = root.Texts("narrow_sums");
+  rules.eight_bit_states = root.Texts("eight_bit_states");
+}
+
+// Adapters, and the frozen base below them.
+void ReadAdapterRules(const YamlMap& root, TableRules& rules) {
+  rules.adapters =
+      NamedOf(root, "adapters", [](const YamlMap& map, const std::string& at) {
+        return map.Texts(at);
+      });
   rules.all_adapters = root.Texts("all_adapters");
   rules.program_adapters =
       ListOf(root, "program_adapters", [](const YamlMap& map) {
@@ -218,6 +198,20 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         program.undropped = TextOr(map, "undropped");
         return program;
       });
+  rules.wide_adapters = root.Texts("wide_adapters");
+  rules.adapters_as_units = root.Texts("adapters_as_units");
+  rules.embeddings_beside_adapters = root.Texts("embeddings_beside_adapters");
+  rules.widened_beside_adapters = root.Texts("widened_beside_adapters");
+  rules.base_by_operations = root.Texts("base_by_operations");
+  rules.fp8_bases = root.Texts("fp8_bases");
+}
+
+// What is computed again.
+void ReadRecomputationRules(const YamlMap& root, TableRules& rules) {
+  rules.selective_recomputation =
+      ListOf(root, "selective_recomputation", [](const YamlMap& map) {
+        return SelectiveRule{map.Text("words"), WordOf<Selective>(map, "of")};
+      });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
   rules.full_recomputation = root.Texts("full_recomputation");
   rules.recomputed_blocks =
@@ -225,16 +219,43 @@ void ReadWorkloadRules(const YamlMap& root, TableRules& rules) {
         return RecomputedBlocks{map.Text("words"),
                                 map.Integer("blocks", 1, 10'000)};
       });
-  rules.fp8_bases = root.Texts("fp8_bases");
+}
+
+// How ranks share a step, and what they send each other.
+void ReadRankRules(const YamlMap& root, TableRules& rules) {
+  rules.measured_all_reduce =
+      NamedOf(root,
+              "measured_all_reduce",
+              [](const YamlMap& map, const std::string& at) {
+                return map.Number(at, 1.0, 1e12);
+              });
+  rules.slice_networks = NamedOf(
+      root, "slice_networks", [](const YamlMap& map, const std::string& at) {
+        return map.Bandwidth(at);
+      });
+  const auto shard_rule = [](const YamlMap& map) {
+    return ShardRule{model::Lowered(map.Text("words")),
+                     WordOf<model::Shard>(map, "shard")};
+  };
+  rules.sharding = ListOf(root, "sharding", shard_rule);
+  rules.divided_updates = ListOf(root, "divided_updates", shard_rule);
+  rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
+    return OffloadRule{map.Text("words"),
+                       WordOf<model::Offload>(map, "offload"),
+                       map.Flag("activations")};
+  });
+  rules.embedding_units = root.Texts("embedding_units");
+  rules.splits = root.Texts("splits");
+  rules.no_splits = root.Texts("no_splits");
+}
+
+// Who measured a row, and what of memory they counted.
+void ReadSourceRules(const YamlMap& root, TableRules& rules) {
   rules.sources = ListOf(root, "sources", [](const YamlMap& map) {
     return SourceRule{map.Text("source"), map.Text("notes")};
   });
-  rules.splits = root.Texts("splits");
-  rules.no_splits = root.Texts("no_splits");
-  rules.unknown_mechanisms =
-      ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
-        return Refusal{map.Text("words"), map.Text("name")};
-      });
+  rules.reserved_peaks = root.Texts("reserved_peaks");
+  rules.unstated_peaks = root.Texts("unstated_peaks");
 }
 
 void ReadMetrics(const YamlMap& root, TableRules& rules) {
@@ -286,7 +307,12 @@ TableRules ReadRules(const std::string& path) {
   TableRules rules;
   ReadRunRules(root, rules);
   ReadLengthRules(root, rules);
-  ReadWorkloadRules(root, rules);
+  ReadStackRules(root, rules);
+  ReadPrecisionRules(root, rules);
+  ReadAdapterRules(root, rules);
+  ReadRecomputationRules(root, rules);
+  ReadRankRules(root, rules);
+  ReadSourceRules(root, rules);
   ReadMetrics(root, rules);
   ReadModels(root, rules);
   root.Finish();

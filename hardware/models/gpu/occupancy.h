@@ -42,7 +42,7 @@ struct Occupancy {
 // Figures that the device does not state limit nothing. 0 blocks: one block
 // alone is more than an SM has.
 // Source: CUDA C++ Programming Guide, "Hardware Multithreading".
-// Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// Check: docs/models/gpu.md, tests/hardware/models/gpu/occupancy_test.cc.
 inline Occupancy OccupancyOf(const Device& device,
                              const BlockResources& block) {
   const int64_t warps = model::CeilDivide(block.threads, kGpuThreadsPerWarp);

@@ -120,7 +120,7 @@ T ClockAtPower(const T& d, double least) {
 //
 // The first second of a run may be faster than this; training goes on for
 // longer.
-// Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// Check: docs/models/gpu.md, tests/hardware/models/gpu/power_test.cc.
 class ClockWithinLimit {
  public:
   // Always 1 where the limit or the generation's energy is not known.
@@ -164,7 +164,7 @@ class ClockWithinLimit {
 //
 // Where tensor cores draw more a FLOP than anybody says, P_products = W.
 // Check: docs/models/energy.md,
-// tests/hardware/models/gpu/gpu_model_test.cc.
+// tests/hardware/models/gpu/power_test.cc.
 inline std::optional<model::PowerLevels> PowerLevelsOf(
     const Device& device, const model::Workload& workload) {
   const model::Precision precision = workload.precision;
@@ -197,7 +197,7 @@ inline std::optional<model::PowerLevels> PowerLevelsOf(
 //   W_0  what the board draws at rest                           [W]
 //
 // The driver holds the mean of many kernels to the limit. Check:
-// docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+// docs/models/gpu.md, tests/hardware/models/gpu/power_test.cc.
 template <class T>
 T ClockWithinSetLimit(const Device& device,
                       const model::Workload& workload,

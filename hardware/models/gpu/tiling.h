@@ -118,7 +118,7 @@ class GemmTiles {
   // One wave gives each SM one tile: tiles on the same SM take turns on its
   // engine, so that two resident tiles are no faster than one after the other.
   // The library's choice is taken to be the best one.
-  // Check: docs/models/gpu.md, tests/hardware/models/gpu/gpu_model_test.cc.
+  // Check: docs/models/gpu.md, tests/hardware/models/gpu/tiling_test.cc.
   TileChoice Choose(const model::GemmExtents& g) const;
 
  private:

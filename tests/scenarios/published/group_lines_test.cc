@@ -125,10 +125,13 @@ TEST_CASE("a wrong bound misses the limit of its group, and is named") {
   GroupLine line;
   line.measure = LineMeasure::kRightOrWrong;
   line.judged = line.right = 3;
-  CHECK(VerdictOf(judged, line).met == true);
+  CHECK(VerdictOf(judged, line).met() == true);
+  CHECK(VerdictOf({}, line).met() == std::nullopt);
+  CHECK(VerdictOf({}, line).Words() == "-");
   line.right = 1;
-  CHECK(VerdictOf(judged, line).met == false);
-  CHECK(VerdictOf(judged, line).words == "missed: 2 wrong");
+  CHECK(VerdictOf(judged, line).met() == false);
+  CHECK(VerdictOf(judged, line).missed == std::vector<std::string>{"2 wrong"});
+  CHECK(VerdictOf(judged, line).Words() == "missed: 2 wrong");
   // Percent are of no points, and nothing is asked where nothing was set.
   CHECK_FALSE(PartOf(worst, LineMeasure::kPoints).has_value());
   CHECK_FALSE(PartOf({}, LineMeasure::kRightOrWrong).has_value());
@@ -137,7 +140,7 @@ TEST_CASE("a wrong bound misses the limit of its group, and is named") {
   // A median of nothing meets no limit.
   GroupLine refused;
   refused.refused = 2;
-  CHECK(VerdictOf(worst, refused).words == "missed: no row is answered");
+  CHECK(VerdictOf(worst, refused).Words() == "missed: no row is answered");
   for (const auto& row : PublishedAnswerJson()["rows"]) {
     const auto& answer = row["as-shipped"];
     if (!answer.contains("right") || answer["measure"] != "bound") continue;

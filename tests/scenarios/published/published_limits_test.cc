@@ -120,6 +120,36 @@ TEST_CASE("each limit is on the page, that of an order, too") {
   CHECK(PublishedAnswerJson()["limits"] == wanted.size());
 }
 
+TEST_CASE("what a limit asks of its line is in keys as it is in words") {
+  const auto number_of = [](const std::optional<double>& most) {
+    return most ? nlohmann::json(*most) : nlohmann::json(nullptr);
+  };
+  std::map<std::string, AskedLimit> limits;  // by group and protocol
+  for (const calibrate::PublishedGroup& group : AllPublished().groups) {
+    limits[group.name + " as-shipped"] = group.as_shipped;
+    limits[group.name + " leave-one-out"] = group.leave_one_out;
+  }
+  int64_t of_percent = 0;
+  for (const auto& line : PublishedAnswerJson()["groups"]) {
+    CAPTURE(line.dump());
+    const auto& asked = line["asked"];
+    CHECK(asked.is_null() == line["met"].is_null());
+    CHECK(line["missed"].empty() == (line["met"] != false));
+    if (asked.is_null()) continue;
+    const auto limit = limits.find(std::string(line["group"]) + " " +
+                                   std::string(line["protocol"]));
+    CHECK(asked["all_right"] == (line["measure"] == "right_or_wrong"));
+    if (limit == limits.end()) continue;  // an order's, which is all
+    CHECK(asked["all_inside"] == limit->second->all_inside);
+    CHECK(asked["all_answered"] == limit->second->all_answered);
+    if (line["measure"] != "percent") continue;
+    ++of_percent;
+    CHECK(asked["median_percent"] == number_of(limit->second->median));
+    CHECK(asked["worst_percent"] == number_of(limit->second->worst));
+  }
+  CHECK(of_percent > 10);
+}
+
 TEST_CASE("what met its limit as shipped meets it") {
   std::map<std::string, int64_t> lines;  // that something is asked of
   for (const auto& line : PublishedAnswerJson()["groups"]) {

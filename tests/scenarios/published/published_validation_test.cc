@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -409,6 +410,33 @@ TEST_CASE("a ranking counts pairs that differ by more than 5 %") {
     CHECK(rank.rows[0] != one);
     CHECK(rank.rows[1] != one);
   }
+}
+
+TEST_CASE("every pair of devices that is ordered is in the answer") {
+  size_t wrong = 0;
+  size_t pairs = 0;
+  for (const auto& order : PublishedAnswerJson()["orders"]) {
+    ++pairs;
+    const std::string protocol = order["protocol"];
+    for (const char* of : {"first", "second"}) {
+      const PublishedRow* row = AllPublished().Find(
+          order[std::string(of) + "_row"].get<std::string>());
+      REQUIRE(row != nullptr);
+      CHECK(row->run == order[of]);
+      CHECK(row->quantity == "run_time");
+    }
+    if (order["right"] == true) continue;
+    ++wrong;
+    const std::string note =
+        protocol + ": order of " + std::string(order["first"]) + " and " +
+        std::string(order["second"]) + " by " + std::string(order["quantity"]) +
+        " in " + std::string(order["table"]) + " is wrong";
+    CAPTURE(note);
+    const auto& notes = PublishedAnswerJson()["notes"];
+    CHECK(std::find(notes.begin(), notes.end(), note) != notes.end());
+  }
+  CHECK(pairs > 200);
+  CHECK(wrong > 0);
 }
 
 TEST_CASE("folders and YAML are published figures, other files are not") {

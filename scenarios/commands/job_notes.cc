@@ -1,0 +1,130 @@
+#include "scenarios/commands/job_notes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "hardware/files/unit_text.h"
+#include "model/presets.h"
+#include "scenarios/commands/memory_advice.h"
+#include "scenarios/job/memory_range.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using hardware::FormatBytes;
+
+// "; a smaller batch is safe": what takes less memory than `w`, and is not
+// asked for already; empty where nothing is.
+std::string SaferSettings(const model::Workload& w) {
+  std::vector<std::string_view> settings;
+  if (w.batch > 1) settings.emplace_back("a smaller batch");
+  if (!w.gradient_checkpointing && w.work != model::Work::kForward) {
+    settings.emplace_back("gradient_checkpointing");
+  }
+  if (settings.empty()) return "";
+  return fmt::format("; {} is safe", fmt::join(settings, " or "));
+}
+
+}  // namespace
+
+std::optional<Note> MemoryNote(const JobEstimate& job) {
+  if (!job.fits()) return std::nullopt;
+  const model::Workload& w = job.workload;
+  const model::MemoryEstimate& memory = job.memory;
+  const model::Bytes<> high = MemoryRangeOf(memory.total()).high;
+  const model::Bytes<> besides = memory.of_other_streams + memory.in_gaps;
+  const bool is_full = memory.total() + besides > job.capacity;
+  if (!is_full && high <= job.capacity) return std::nullopt;
+  std::string line =
+      fmt::format("batch {}, length {}: ", w.batch, w.sequence_length);
+  if (is_full) {
+    line += fmt::format(
+        "may run out: an allocator holds up to {} besides, in gaps and of "
+        "other streams; ",
+        FormatBytes(besides));
+  }
+  line += fmt::format(
+      "the 80 % interval of its memory reaches to {}, {} the {} that there "
+      "are{}",
+      FormatBytes(high),
+      high > job.capacity ? "past" : "of",
+      FormatBytes(job.capacity),
+      SaferSettings(w));
+  return Note(line, Caution::kMemoryInInterval);
+}
+
+std::optional<Note> WeightsNote(const Scenario& scenario) {
+  const int64_t bits = model::BitsInName(scenario.asked_model);
+  const model::Trainable& trainable = scenario.workload.trainable;
+  if (bits == 0 || trainable.base_bits > 0) return std::nullopt;
+  std::string adapters;
+  if (trainable.lora_rank == 0) {
+    adapters = kAdapterFlag;
+    if (scenario.workload.architecture.latent()) adapters += kLatentAdapterFlag;
+    adapters += ' ';
+  }
+  return Note(fmt::format(
+      "{}: the {} bits of its weights are not taken from its name; hint: "
+      "{}--set trainable.lora.base_bits={}",
+      scenario.asked_model,
+      bits,
+      adapters,
+      bits));
+}
+
+std::optional<Note> PositionsNote(const model::Workload& w) {
+  const auto positions = w.architecture.max_sequence_length();
+  const int64_t length = std::max(w.sequence_length, w.target_length);
+  if (!positions || length <= *positions) return std::nullopt;
+  return Note(fmt::format("{} tokens are beyond the {} positions that {} was "
+                          "trained with",
+                          length,
+                          *positions,
+                          w.architecture.name),
+              Caution::kLengthBeyondPositions);
+}
+
+std::string CompiledStackNote(model::Fusion asked,
+                              model::Fusion instead,
+                              const std::set<std::string>& devices) {
+  return fmt::format(
+      "stack {}: its kernels are GPUs' own; compilers have the model without "
+      "them, as stack {}, on {}",
+      model::ToText(asked),
+      model::ToText(instead),
+      fmt::join(devices, ", "));
+}
+
+std::string NamedCloudNote(const hardware::Instance& instance) {
+  return fmt::format("{}: {}", instance.cloud, instance.named_only);
+}
+
+std::optional<Note> EndNote(const Scenario& scenario) {
+  if (!scenario.ends_in_line) return std::nullopt;
+  return Note(fmt::format("{}: the last line has no end: where the file is cut "
+                          "off, this is the answer to another question",
+                          scenario.path),
+              Caution::kFileCutOff);
+}
+
+std::optional<Note> SourceNote(const JobEstimate& job,
+                               const Scenario& scenario) {
+  if (!job.fits() || job.step.source_sigma == 0) return std::nullopt;
+  const std::string where =
+      scenario.source == calibrate::kOwnSource
+          ? "your own hosts and software"
+          : fmt::format("the hosts and software of {}", scenario.source);
+  return Note(
+      fmt::format("nothing behind the answer was measured on {}, and sources "
+                  "differ by {:.0f} % on equal devices, which is in the "
+                  "interval; `trainfare calibrate` there takes it out",
+                  where,
+                  100.0 * job.step.source_sigma),
+      Caution::kSourceUnseen);
+}
+
+}  // namespace trainfare::scenarios

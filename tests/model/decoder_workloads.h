@@ -1,0 +1,31 @@
+#pragma once
+
+// A decoder as its tests ask about it: Llama 3.1 8B in bf16, by Liger.
+
+#include <cstdint>
+
+#include "model/kernels.h"
+#include "model/presets.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+inline int64_t BytesOf(const KernelList& list, Phase phase) {
+  const PhaseCounts counts = list.Counts(phase);
+  return counts.bytes_read + counts.bytes_written;
+}
+
+inline Workload Llama8b(int64_t batch, int64_t length) {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.batch = batch;
+  w.sequence_length = length;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.stack.attention = Attention::kFlash;
+  w.stack.fusion = Fusion::kLiger;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  return w;
+}
+
+}  // namespace trainfare::model

@@ -1,0 +1,205 @@
+// What predict notes beside its figures.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/error.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/report/json.h"
+#include "tests/scenarios/commands/predicted.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+
+TEST_CASE("what only 8 bits have is said to be of no effect in others") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  const auto says = [&] {
+    const Json notes = Json::parse(Predict(options).json).at("notes");
+    return std::any_of(notes.begin(), notes.end(), [](const Json& note) {
+      return note.get<std::string>() ==
+             "fp8: of no effect in bf16; hint: precision: fp8";
+    });
+  };
+  CHECK(!says());
+  options.overrides.settings = {"fp8.scaling=rows"};
+  CHECK(says());
+  options.overrides.settings.push_back("precision=fp8");
+  CHECK(!says());
+}
+
+TEST_CASE("a window of all positions is said to be one") {
+  const FitFolder none;
+  const auto says = [](const char* window) {
+    PredictOptions options =
+        OfModel(R"({"model_type": "mistral", "num_hidden_layers": 4,
+                    "hidden_size": 64, "num_attention_heads": 4,
+                    "num_key_value_heads": 4, "intermediate_size": 128,
+                    "vocab_size": 100, "max_position_embeddings": 640,
+                    "sliding_window": )",
+                64,
+                "l4");
+    options.overrides.model = *options.overrides.model + window + "}";
+    return HasNote(Predict(options),
+                   "window 640: all positions of mistral are seen; a longer "
+                   "one of a config.json is taken as that");
+  };
+  CHECK(says("65536"));
+  CHECK(says("640"));
+  CHECK(!says("639"));
+  CHECK(!says("null"));
+}
+
+TEST_CASE("levels of a compiler count where a device's file says their cost") {
+  const FitFolder none;
+  PredictOptions options = On("trainium2");
+  options.overrides.settings = {"compiler_level=3"};
+  CHECK(HasNote(Predict(options),
+                "compiler_level: what it changes was measured on trainium1 "
+                "alone, not on trainium2: as level 2"));
+  options.device = {"trainium1"};
+  CHECK(!HasNote(Predict(options), "compiler_level: "));
+}
+
+TEST_CASE("a host is too small for a compiler where that was tried alone") {
+  const FitFolder none;
+  const std::string unknown = "memory of the host for compiling";
+  PredictOptions options = On("trainium2");
+  // Without an instance nobody knows the host.
+  CHECK(!HasNote(Predict(options), unknown));
+  options.device = {};
+  options.instances = {"aws/trn2.48xlarge"};
+  CHECK(HasNote(Predict(options),
+                "memory of the host for compiling was measured on trainium1 "
+                "alone, not on trainium2: no batch is refused for it"));
+  options.overrides.settings = {"run.warm_cache=true"};
+  CHECK(!HasNote(Predict(options), unknown));
+  options.overrides.settings = {};
+  options.instances = {"aws/trn1.2xlarge"};
+  CHECK(!HasNote(Predict(options), unknown));
+}
+
+TEST_CASE("what an allocator holds besides is said where it is too much") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3-70b", 4096, "h100_sxm");
+  options.devices = 8;
+  options.overrides.batches = {1};
+  options.overrides.precisions = {"bf16"};
+  options.overrides.settings = {"narrow_weights=true",
+                                "optimizer.masters=none",
+                                "gradient_checkpointing=true",
+                                "parallel.shard=fsdp",
+                                "attention=flash",
+                                "stack=compiled"};
+  const Report close = Predict(options);
+  CHECK(close.exit_code == kOk);
+  CHECK(HasNote(
+      close, "batch 1, length 4096: may run out: an allocator holds up to "));
+  // What is asked for already is no advice.
+  CHECK_FALSE(HasNote(close, "is safe"));
+  // With twice the devices there is room for that.
+  options.devices = 16;
+  CHECK_FALSE(HasNote(Predict(options), "may run out"));
+}
+
+TEST_CASE(
+    "beyond a model's positions is an answer with a note, but of a table") {
+  const FitFolder none;
+  const Report beyond = Predict(OfModel("llama-2-7b", 8192, "h200_sxm"));
+  const char* words =
+      "8192 tokens are beyond the 4096 positions that llama-2-7b was trained "
+      "with";
+  CHECK(HasNote(beyond, words));
+  CHECK(Json::parse(beyond.json)
+            .at("warnings")
+            .dump()
+            .find("length_beyond_positions") != std::string::npos);
+  CHECK_FALSE(HasNote(Predict(OfModel("llama-2-7b", 4096, "h200_sxm")),
+                      "positions that"));
+  CHECK_THROWS_AS(Predict(OfModel("gpt2", 1025, "h200_sxm")),
+                  model::InputError);
+  // What is largest stays within what it was trained for, unless asked beyond.
+  const auto largest = [](int64_t length) {
+    PredictOptions options = OfModel("tinyllama-1.1b", length, "h200_sxm");
+    options.overrides.batches = {1};
+    options.largest = "length";
+    return Json::parse(Predict(options).json).at("largest").get<int64_t>();
+  };
+  CHECK(largest(128) == 2048);
+  CHECK(largest(4096) == 4096);
+  PredictOptions models = OfModel("llama-2-7b", 8192, "h200_sxm");
+  models.largest = "model";
+  CHECK(HasNote(Predict(models), "models are the presets"));
+}
+
+TEST_CASE("weights are not as narrow as a model's name says, with a note") {
+  const FitFolder none;
+  PredictOptions options =
+      OfModel("unsloth/llama-3-8b-bnb-4bit", 512, "h200_sxm");
+  const char* words =
+      "unsloth/llama-3-8b-bnb-4bit: the 4 bits of its weights are not taken "
+      "from its name; hint: --set trainable.lora.rank=16 --set "
+      "trainable.lora.base_bits=4";
+  CHECK(HasNote(Predict(options), words));
+  options.overrides.settings = {"trainable.lora.rank=16",
+                                "trainable.lora.base_bits=4"};
+  CHECK_FALSE(HasNote(Predict(options), "not taken from its name"));
+}
+
+TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
+  const FitFolder none;
+  PredictOptions options = On("tpu_v6e");
+  options.scenario = "llama_8b_lora";  // with Liger's kernels
+  const Report liger = Predict(options);
+  CHECK(HasNote(liger, "stack liger: its kernels are GPUs' own"));
+  options.overrides.settings = {"stack=xla"};
+  const Report xla = Predict(options);
+  CHECK_FALSE(HasNote(xla, "its kernels are GPUs' own"));
+  const auto step = [](const Report& report) {
+    return Json::parse(report.json)
+        .at("predictions")
+        .at(0)
+        .at("step_time_s")
+        .get<double>();
+  };
+  CHECK(step(liger) == step(xla));
+  options.device = {"h100_sxm"};
+  options.overrides.settings.clear();
+  CHECK_FALSE(HasNote(Predict(options), "its kernels are GPUs' own"));
+}
+
+TEST_CASE("experts that run one by one are told what groups them") {
+  const FitFolder none;
+  PredictOptions options = On("h200_sxm");
+  options.scenario = "llama_8b_lora";
+  options.overrides.model = "qwen3-30b-a3b";
+  const char* words = "the 128 experts of a block run one after another";
+  CHECK(HasNote(Predict(options), words));
+  CHECK(HasNote(Predict(options), "stack liger: the 128 experts"));
+  options.overrides.settings = {"stack=compiled"};
+  CHECK_FALSE(HasNote(Predict(options), words));
+  options.overrides.settings = {"experts=grouped"};
+  const Report grouped = Predict(options);
+  CHECK_FALSE(HasNote(grouped, words));
+  CHECK(grouped.headline[1].find("liger, experts grouped, ") !=
+        std::string::npos);
+  options.overrides.settings = {"experts=masked_loop"};
+  const Report masked = Predict(options);
+  CHECK(HasNote(masked, "experts masked_loop: the 128 experts of a block"));
+  CHECK(HasNote(masked, "--set experts=grouped ("));
+  // Chips whose graphs are whole have none that the host counts.
+  options.device = {"tpu_v6e"};
+  CHECK_THROWS_WITH_AS(
+      Predict(options),
+      "--set: experts: expected grouped or split on tpu_v6e, whose graphs have "
+      "no rows that the host counts, got masked_loop",
+      model::InputError);
+  options.overrides.settings = {};
+  CHECK_FALSE(HasNote(Predict(options), words));
+}
+
+}  // namespace trainfare::scenarios
