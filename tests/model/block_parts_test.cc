@@ -1,5 +1,6 @@
 // Parts of blocks that few models have: chunks of attention, norms of queries and
-// keys that rotate, clipped queries, experts in every n-th block, logits by rows of unit length.
+// keys that rotate, clipped queries, experts in every n-th block, logits by rows
+// of unit length.
 
 #include <doctest/doctest.h>
 
