@@ -99,6 +99,15 @@ void ValidatePositions(const Architecture& a) {
         "model.relative_bias_each_block: expected false without relative "
         "positions, got true");
   }
+  if (a.query_key_norm == QueryKeyNorm::kRotated &&
+      a.position_kind != PositionKind::kRotary) {
+    throw InputError(
+        "model.query_key_norm: expected rotary positions beside rotated");
+  }
+  if (a.chunked_window && a.family != Family::kDecoder) {
+    throw InputError(
+        "model.chunked_window: expected false, or a decoder, got true");
+  }
   // A window is of blocks with positions.
   RequireCount(a.unrotated_layers,
                0,

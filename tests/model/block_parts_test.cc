@@ -81,6 +81,9 @@ TEST_CASE("attention within chunks, by hand") {
   // As far as a window, or within one chunk, all are seen.
   w.sequence_length = 4;
   CHECK(pairs() == 2 * 10);
+  w.architecture.family = Family::kEncoder;
+  CHECK(RefusalOf(w) ==
+        "model.chunked_window: expected false, or a decoder, got true");
   // Half a chunk on average: 8192 x 8193 / 2 pairs a chunk of Scout's 36 blocks.
   Workload scout = Narrow("llama-4-scout-17b-16e", 1, 32768);
   const int64_t chunked = 4LL * 8192 * 8193 / 2;
@@ -120,6 +123,10 @@ TEST_CASE("norms of queries and keys that rotate, by hand") {
   CHECK((eager(of_all) - eager(without)) / (2 * 48) -
             (eager(with) - eager(without)) / (2 * 36) ==
         1);
+  Workload unrotated = with;
+  unrotated.architecture.position_kind = PositionKind::kAlibi;
+  CHECK(RefusalOf(unrotated) ==
+        "model.query_key_norm: expected rotary positions beside rotated");
   // Liger keeps what a norm took, 40 and 8 heads of 128 in bf16; operation by
   // operation it is that in fp32, and of a norm with weights the quotient, too.
   const int64_t elements = 64 * (40 + 8) * 128;
