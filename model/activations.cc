@@ -30,8 +30,12 @@ int64_t HeadBytes(const Workload& w) {
     // in between that of it.
     const Architecture& a = w.architecture;
     const int64_t between = a.projects_embeddings() ? a.word_width() : 0;
+    // Rows of unit length stand as long as the logits' gradient needs them.
+    const int64_t rows =
+        a.unit_output_rows ? a.vocabulary * a.word_width() * width.element : 0;
     return w.tokens() * (a.hidden * (NormElementBytes(w) + width.element) +
-                         between * width.element);
+                         between * width.element) +
+           rows;
   }
   const bool transformed =
       (logits.vocabulary && head != Head::kCausalLanguageModel) ||
@@ -99,8 +103,10 @@ BlockActivations BlockActivationsOf(const Workload& w) {
   const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
   blocks.input = w.tokens() * a.hidden * Widths(w).wide;
-  if (layers > a.expert_layers()) blocks.dense = LayerActivationBytes(w);
-  if (std::min(layers, a.expert_layers()) > 0) {
+  const int64_t with_experts =
+      a.expert_layers() - a.expert_layers_below(a.layers - layers);
+  if (layers > with_experts) blocks.dense = LayerActivationBytes(w);
+  if (with_experts > 0) {
     blocks.expert = LayerActivationBytes(w, /*experts=*/true);
   }
   if (w.architecture.two_sided())
@@ -115,7 +121,7 @@ BlockActivations BlockActivationsOf(const Workload& w) {
 }
 
 // Blocks of each sort that keep what they keep, and those computed again, which
-// are the lowest; those with experts are the upper ones.
+// are the lowest.
 struct KeptBlocks {
   int64_t again = 0;
   int64_t dense = 0;
@@ -123,12 +129,13 @@ struct KeptBlocks {
 };
 
 KeptBlocks KeptBlocksOf(const Workload& w) {
+  const Architecture& a = w.architecture;
   const int64_t layers = LayersWithBackward(w);
   KeptBlocks kept;
   kept.again = BlocksComputedAgain(w);
-  kept.expert = std::min(layers - kept.again,
-                         std::min(layers, w.architecture.expert_layers()));
-  kept.dense = layers - kept.again - kept.expert;
+  const int64_t lowest = a.layers - layers + kept.again;
+  kept.expert = a.expert_layers() - a.expert_layers_below(lowest);
+  kept.dense = a.layers - lowest - kept.expert;
   return kept;
 }
 
@@ -195,7 +202,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
                                const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.tokens();
-  const bool experts = a.expert_layers() == a.layers;
+  const bool experts = a.has_experts(0);
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
   block.held +=
@@ -239,7 +246,7 @@ ActivationBytes Activations(const Workload& w) {
   // The last block is computed again where all are.
   result.anew = AllBlocksComputedAgain(w)
                     ? BlockAnewBytes(w, blocks)
-                    : PartsAnewBytes(w, w.architecture.expert_layers() > 0);
+                    : PartsAnewBytes(w, w.architecture.last_has_experts());
   result.lowest = LowestBlockOf(w, blocks);
   return result;
 }
@@ -264,7 +271,7 @@ int64_t KeptByBlock(const Workload& w, int64_t block) {
   if (block >= a.layers + a.decoder_layers) return blocks.next_token;
   if (block >= a.layers) return KeptByDecoder(w, blocks);
   if (block < frozen + BlocksComputedAgain(w)) return blocks.input;
-  return block >= a.layers - a.expert_layers() ? blocks.expert : blocks.dense;
+  return a.has_experts(block) ? blocks.expert : blocks.dense;
 }
 
 int64_t KeptByBlocks(const Workload& w) {

@@ -75,7 +75,10 @@ class TensorLister {
     if (normed) Norms("attention.output.LayerNorm");
   }
   void QueryKeyNorms() {
-    if (a_.query_key_norm == QueryKeyNorm::kNone) return;
+    if (a_.query_key_norm == QueryKeyNorm::kNone ||
+        a_.query_key_norm == QueryKeyNorm::kRotated) {
+      return;
+    }
     // One head's weights are those of all heads, or each has its own.
     const bool shared = a_.query_key_norm == QueryKeyNorm::kHead;
     NormOf("attention.self.query_norm",
@@ -249,12 +252,13 @@ void AddHead(const Architecture& a, TensorLister& list) {
 }
 
 // A run of equal blocks from `index` on, of so many of a side: the first holds
-// what all share, and experts begin behind the dense ones. One block of a list.
+// what all share, and experts begin behind the dense ones. One block of a list,
+// or where blocks with experts and without take turns.
 int64_t EqualBlocks(const Architecture& a,
                     const TensorLister& list,
                     int64_t index,
                     int64_t blocks) {
-  if (list.listed() || index == 0) return 1;
+  if (list.listed() || index == 0 || a.expert_period > 1) return 1;
   const bool dense = a.experts > 0 && index < a.dense_layers;
   return (dense ? std::min(a.dense_layers, blocks) : blocks) - index;
 }
@@ -271,7 +275,8 @@ void AddSide(const Architecture& a,
     run = EqualBlocks(a, list, i, blocks);
     list.SetLayer(below + i + 1);
     list.SetTimes(run);
-    if (a.position_kind == PositionKind::kRelative && i == 0) {
+    if (a.position_kind == PositionKind::kRelative &&
+        (i == 0 || a.relative_bias_each_block)) {
       list.Add("attention.bias_table", a.relative_buckets * a.heads);
     }
     add_block(i);
@@ -283,7 +288,7 @@ void AddSide(const Architecture& a,
 void AddBlocks(const Architecture& a, TensorLister& list) {
   const auto add_block = [&](int64_t i) {
     list.SelfAttention(a.first_norm || i > 0);
-    list.FeedForward(a.experts > 0 && i >= a.dense_layers);
+    list.FeedForward(a.has_experts(i));
   };
   AddSide(a, 0, a.layers, add_block, list);
 }

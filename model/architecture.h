@@ -70,6 +70,7 @@ enum class QueryKeyNorm {
   kHead,      // over each head (Qwen3)
   kEachHead,  // the same, with weights of each head's own (Command R+)
   kWhole,     // over all heads together (OLMo 2)
+  kRotated,   // over each head that rotates, without weights (Llama 4)
 };
 template <>
 inline constexpr auto kWords<QueryKeyNorm> =
@@ -77,7 +78,8 @@ inline constexpr auto kWords<QueryKeyNorm> =
                         {{QueryKeyNorm::kNone, "none"},
                          {QueryKeyNorm::kHead, "head"},
                          {QueryKeyNorm::kEachHead, "each_head"},
-                         {QueryKeyNorm::kWhole, "whole"}});
+                         {QueryKeyNorm::kWhole, "whole"},
+                         {QueryKeyNorm::kRotated, "rotated"}});
 enum class PositionKind {
   kTable,     // learned, or fixed sinusoids where it has no rows
   kRotary,    // Su et al. 2021
@@ -150,8 +152,9 @@ struct Architecture {
   NormPlacement norm_placement = NormPlacement::kByFamily;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   PositionKind position_kind = PositionKind::kTable;
-  int64_t relative_buckets = 0;  // of kRelative, a side
-  int64_t unrotated_layers = 0;  // blocks without positions (SmolLM3)
+  int64_t relative_buckets = 0;           // of kRelative, a side
+  bool relative_bias_each_block = false;  // not of the first alone (UMT5)
+  int64_t unrotated_layers = 0;           // blocks without positions (SmolLM3)
 
   int64_t key_value_heads = 0;  // 0 = heads; fewer: grouped, 1: multi-query
   int64_t head_size = 0;        // of queries and keys; 0 = hidden / heads
@@ -164,9 +167,10 @@ struct Architecture {
   int64_t rotary_head_size = 0;
   // Query, key and value of an encoder are one matrix, too (ModernBERT).
   bool joint_projections = false;
-  bool attention_bias = true;    // of query, key and value
-  bool output_bias = true;       // of attention's output
-  bool attention_sinks = false;  // a learned score a head (gpt-oss)
+  bool attention_bias = true;        // of query, key and value
+  bool output_bias = true;           // of attention's output
+  bool attention_sinks = false;      // a learned score a head (gpt-oss)
+  bool clipped_projections = false;  // query, key and value (DBRX)
   // Scores are divided by the root of a head's size; T5's are not.
   bool scaled_scores = true;
   // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
@@ -175,6 +179,9 @@ struct Architecture {
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
+  // Every `window` positions a new chunk begins, and nobody sees beyond its own
+  // (Llama 4).
+  bool chunked_window = false;
 
   Activation activation = Activation::kGelu;
   bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
@@ -190,12 +197,17 @@ struct Architecture {
   bool router_bias = false;
   bool expert_bias = false;
   int64_t dense_layers = 0;  // first blocks, without experts
+  // Of so many blocks above those one has experts, the last (Llama 4 Maverick).
+  int64_t expert_period = 1;
   // Blocks above the last one, each of which predicts one token further
   // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
   int64_t next_token_blocks = 0;
 
   bool untied_output = false;  // the logits have a matrix of their own
   bool logits_bias = false;    // of a causal language model's
+  // Logits are by rows of unit length, which each pass makes of that matrix
+  // (Baichuan 2).
+  bool unit_output_rows = false;
   // ModernBERT has a norm behind the dense layer before classes, and both
   // before spans, too.
   bool head_norm = false;
@@ -249,9 +261,16 @@ struct Architecture {
   int64_t key_value_up_width() const {
     return heads * (query_head_size() - rotary_head_size + context_head_size());
   }
-  int64_t expert_layers() const {
-    return experts > 0 ? layers - dense_layers : 0;
+  int64_t expert_layers() const { return expert_layers_below(layers); }
+  // Of the first so many blocks.
+  int64_t expert_layers_below(int64_t block) const {
+    if (experts == 0 || block <= dense_layers) return 0;
+    return (block - dense_layers) / expert_period;
   }
+  bool has_experts(int64_t block) const {
+    return expert_layers_below(block + 1) > expert_layers_below(block);
+  }
+  bool last_has_experts() const { return has_experts(layers - 1); }
   // All blocks of the model.
   int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
   // Parameters of a norm, one row or two.

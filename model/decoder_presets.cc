@@ -154,6 +154,52 @@ Architecture Olmoe() {
   return a;
 }
 
+// Meta 2025: one expert a token beside a shared one, as wide; of four blocks three
+// see their chunk of 8192 tokens alone, and the fourth has no positions.
+Architecture Llama4(std::string name,
+                    const Dimensions& d,
+                    int64_t experts,
+                    int64_t expert_period) {
+  Architecture a = Experts(HeadSize(Llama(std::move(name), d), 128),
+                           {experts, 1, 8192, 8192});
+  a = Unrotated(Windowed(a, 8192, d.layers - d.layers / 4), d.layers / 4);
+  a.chunked_window = true;
+  a.expert_period = expert_period;
+  return a;
+}
+
+// The smaller one has norms of queries and keys where they rotate.
+Architecture Llama4Scout() {
+  Architecture a = Llama4("llama-4-scout-17b-16e",
+                          {48, 5120, 40, 8, 16384, 202048, 10'485'760},
+                          16,
+                          1);
+  a.query_key_norm = QueryKeyNorm::kRotated;
+  return a;
+}
+
+// Databricks 2024: LayerNorm without biases, one matrix for query, key and value,
+// which are clipped.
+Architecture Dbrx() {
+  Architecture a = Experts(
+      Llama("dbrx", {40, 6144, 48, 8, 10752, 100352, 32768}), {16, 4, 10752});
+  a.norm = Norm::kLayer;
+  a.separate_projections = false;
+  a.clipped_projections = true;
+  return a;
+}
+
+// Abdin et al. 2024: LayerNorm, and biases of attention and logits.
+Architecture PhiMoe() {
+  Architecture a =
+      Experts(Llama("phi-3.5-moe", {32, 4096, 32, 8, 6400, 32064, 131072}),
+              {16, 2, 6400});
+  a.norm = Norm::kLayer;
+  a.norm_bias = true;
+  a.attention_bias = a.output_bias = a.logits_bias = true;
+  return a;
+}
+
 // The part of each head that carries its position.
 Architecture Rotated(Architecture a, int64_t rotary_head_size) {
   a.rotary_head_size = rotary_head_size;
@@ -408,6 +454,12 @@ std::vector<Architecture> DecoderPresets() {
       Llama("llama-3.1-405b", {126, 16384, 128, 8, 53248, 128256, 131072}),
       Tied(Llama("llama-3.2-1b", {16, 2048, 32, 8, 8192, 128256, 131072})),
       Tied(Llama("llama-3.2-3b", {28, 3072, 24, 8, 8192, 128256, 131072})),
+      // meta-llama/Llama-4-*-Instruct, of which the text model
+      Llama4Scout(),
+      Llama4("llama-4-maverick-17b-128e",
+             {48, 5120, 40, 8, 16384, 202048, 1'048'576},
+             128,
+             2),
       // codellama/CodeLlama-*-hf
       Llama("codellama-7b", {32, 4096, 32, 32, 11008, 32016, 16384}),
       Llama("codellama-13b", {40, 5120, 40, 40, 13824, 32016, 16384}),
@@ -517,6 +569,9 @@ std::vector<Architecture> DecoderPresets() {
           Tied(Llama("phi-4-mini", {32, 3072, 24, 8, 8192, 200064, 131072})),
           96),
       Llama("phi-4", {40, 5120, 40, 10, 17920, 100352, 16384}),
+      // microsoft/Phi-3.5-MoE-instruct, databricks/dbrx-base
+      PhiMoe(),
+      Dbrx(),
       // allenai/OLMo-*-hf, OLMo-2-0425-1B, OLMo-2-1124-*, OLMo-2-0325-32B,
       // OLMoE-1B-7B-0924
       Tied(Olmo("olmo-1b", {16, 2048, 16, 16, 8192, 50304, 2048})),

@@ -119,9 +119,9 @@ void VisitBlock(Archive& archive, A& a) {
                 .about = "The first block begins with a norm (ModernBERT: no)"},
           a.first_norm);
   archive(Field{.name = "query_key_norm",
-                .about =
-                    "Norm of queries and keys: of each head (by weights of its "
-                    "own), or of all"},
+                .about = "Norm of queries and keys: of each head, by weights "
+                         "or none, or of "
+                         "all"},
           a.query_key_norm);
   archive(Field{.name = "position_kind",
                 .about = "How positions enter; without a table `positions` is "
@@ -130,6 +130,9 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "relative_buckets",
                 .about = "Buckets of distances, of relative positions"},
           a.relative_buckets);
+  archive(Field{.name = "relative_bias_each_block",
+                .about = "Each block has relative positions of its own (UMT5)"},
+          a.relative_bias_each_block);
   archive(Field{.name = "unrotated_layers",
                 .about = "Blocks without positions (SmolLM3: a quarter)"},
           a.unrotated_layers);
@@ -167,6 +170,9 @@ void VisitBlock(Archive& archive, A& a) {
   archive(
       Field{.name = "output_bias", .about = "Attention's output has a bias"},
       a.output_bias);
+  archive(Field{.name = "clipped_projections",
+                .about = "Queries, keys and values are clipped (DBRX)"},
+          a.clipped_projections);
   archive(
       Field{
           .name = "attention_sinks",
@@ -177,6 +183,10 @@ void VisitBlock(Archive& archive, A& a) {
           a.window);
   archive(Field{.name = "windowed_layers", .about = "Blocks with a window"},
           a.windowed_layers);
+  archive(Field{.name = "chunked_window",
+                .about = "A window begins anew after so many positions (Llama "
+                         "4)"},
+          a.chunked_window);
   archive(Field{.name = "activation",
                 .about = "Function in the feed-forward block"},
           a.activation);
@@ -222,12 +232,20 @@ void VisitBlock(Archive& archive, A& a) {
   archive(
       Field{.name = "dense_layers", .about = "First blocks without experts"},
       a.dense_layers);
+  archive(Field{.name = "expert_period",
+                .about = "Of so many blocks above them the last has experts "
+                         "(Llama 4 Maverick: 2)"},
+          a.expert_period);
   archive(Field{.name = "untied_output",
                 .about = "The logits have a matrix of their own"},
           a.untied_output);
   archive(Field{.name = "logits_bias",
                 .about = "Logits of a causal language model have biases (Phi)"},
           a.logits_bias);
+  archive(Field{.name = "unit_output_rows",
+                .about = "Rows of the matrix of logits are made of unit length "
+                         "at each step (Baichuan 2)"},
+          a.unit_output_rows);
   archive(Field{.name = "head_norm",
                 .about = "A dense layer and a norm before classes and spans"},
           a.head_norm);

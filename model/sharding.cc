@@ -46,6 +46,13 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   return unit;
 }
 
+// So many blocks from one on are all with experts, or all without.
+int64_t AlikeFrom(const Architecture& a, int64_t block) {
+  int64_t end = block + 1;
+  while (end < a.layers && a.has_experts(end) == a.has_experts(block)) ++end;
+  return end - block;
+}
+
 }  // namespace
 
 bool MastersAreShard(const Workload& w) {
@@ -54,7 +61,8 @@ bool MastersAreShard(const Workload& w) {
 }
 
 // Blocks are alike, so that one more of them is a block: sums of counts, where
-// a list of the tensors with their names would take far longer.
+// a list of the tensors with their names would take far longer. One with experts
+// comes with those without that stand before it.
 ShardUnits ShardUnitsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t layers = a.layers;
@@ -77,23 +85,28 @@ ShardUnits ShardUnitsOf(const Workload& w) {
     }
     if (count > frozen) units.blocks.push_back({unit, count - frozen});
   };
-  const bool experts = a.experts > 0;
-  const int64_t plain = experts ? dense : layers;
-  const auto block_of = [&](const BlockCounts& others) {
-    return Without(whole, WholeOf(other, others));
+  const auto more = [&](const BlockCounts& others) {
+    return Without(WholeOf(other, others), whole);
   };
-  if (plain > 0) {
-    append(block_of({layers - 1, experts ? dense - 1 : 0, decoder, next_token}),
-           plain);
-  }
-  if (layers > plain) {
-    append(block_of({layers - 1, dense, decoder, next_token}), layers - plain);
+  const ShardUnit plain = more({layers + 1, dense + 1, decoder, next_token});
+  const int64_t period = a.expert_period;
+  const ShardUnit expert =
+      a.experts == 0
+          ? plain
+          : Without(more({layers + period, dense, decoder, next_token}),
+                    plain,
+                    period - 1);
+  int64_t block = 0;
+  while (block < layers) {
+    const int64_t alike = AlikeFrom(a, block);
+    append(a.has_experts(block) ? expert : plain, alike);
+    block += alike;
   }
   if (decoder > 0) {
-    append(block_of({layers, dense, decoder - 1, next_token}), decoder);
+    append(more({layers, dense, decoder + 1, next_token}), decoder);
   }
   if (next_token > 0) {
-    append(block_of({layers, dense, decoder, next_token - 1}), next_token);
+    append(more({layers, dense, decoder, next_token + 1}), next_token);
   }
   units.root = whole;
   if (!w.trainable.everything()) units.root.trained = TrainableParameters(w);

@@ -68,7 +68,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
     const bool decodes = layer > a.layers;
     append(attention);
     if (decodes) append(attention);
-    if (decodes || layer <= a.layers - a.expert_layers()) {
+    if (decodes || !a.has_experts(layer - 1)) {
       append(dense);
       continue;
     }

@@ -102,7 +102,7 @@ int64_t ForwardTransients(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
   const int64_t inner =
-      std::max(a.experts < 1 || a.dense_layers > 0 ? a.intermediate : 0,
+      std::max(a.expert_layers() < a.layers ? a.intermediate : 0,
                a.experts_per_token * a.expert_intermediate);
   const int64_t feed_forward = tokens * inner * FeedForwardTransientWidth(w);
   const int64_t context = tokens * a.context_width() * width.element;

@@ -94,6 +94,20 @@ void ValidatePositions(const Architecture& a) {
                relative ? 1 : 0,
                kLargestDimension,
                "model.relative_buckets");
+  if (a.relative_bias_each_block && !relative) {
+    throw InputError(
+        "model.relative_bias_each_block: expected false without relative "
+        "positions, got true");
+  }
+  if (a.query_key_norm == QueryKeyNorm::kRotated &&
+      a.position_kind != PositionKind::kRotary) {
+    throw InputError(
+        "model.query_key_norm: expected rotary positions beside rotated");
+  }
+  if (a.chunked_window && a.family != Family::kDecoder) {
+    throw InputError(
+        "model.chunked_window: expected false, or a decoder, got true");
+  }
   // A window is of blocks with positions.
   RequireCount(a.unrotated_layers,
                0,
@@ -156,12 +170,23 @@ void ValidateBlock(const Architecture& a) {
     throw InputError(
         "model.latent_query: expected latent_key_value beside it, got none");
   }
+  const bool predicts_tokens =
+      a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
+  if (a.unit_output_rows && !(predicts_tokens && a.untied_output)) {
+    throw InputError(
+        "model.unit_output_rows: expected false, or a decoder that predicts "
+        "tokens by untied_output, got true");
+  }
+  if (a.clipped_projections && a.latent()) {
+    throw InputError(
+        "model.clipped_projections: expected false beside latent_key_value, "
+        "got true");
+  }
   count(a.experts, kMostExperts, "model.experts");
   count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
   count(a.dense_layers, a.layers, "model.dense_layers");
+  RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
   count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
-  const bool predicts_tokens =
-      a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
   if (a.next_token_blocks > 0 && !predicts_tokens) {
     throw InputError(
         fmt::format("model.next_token_blocks: expected 0, or a decoder that "

@@ -44,7 +44,7 @@ struct CalibrateOptions {
   // Also over so many ranks on this machine, each number in turn, in a share of
   // the budget; empty: over all GPUs where there are several.
   std::vector<int64_t> ranks;
-  // Presets to run; empty: bert-tiny to bert-base-uncased.
+  // Presets to run; empty: those of RunsHere() (plan.h).
   std::vector<std::string> models;
   // What will be asked: the runs are chosen towards it (runs_towards.h), in its
   // own precisions; empty: `models`.

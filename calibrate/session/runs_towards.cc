@@ -68,6 +68,8 @@ Architecture Lower(const Architecture& whole, int64_t layers) {
   a.unrotated_layers =
       std::min(part(whole.unrotated_layers), layers - a.windowed_layers);
   a.dense_layers = std::min(part(whole.dense_layers), layers);
+  a.expert_period = std::min(whole.expert_period,
+                             std::max<int64_t>(1, layers - a.dense_layers));
   if (whole.decoder_layers > 0) {
     a.decoder_layers = std::max<int64_t>(1, part(whole.decoder_layers));
   }

@@ -27,6 +27,7 @@ struct ConfigJson::Parsed {
                /*line=*/0,
                within,
                text) {}
+  explicit Parsed(JsonObject of) : object(std::move(of)) {}
 };
 
 ConfigJson::ConfigJson(std::string text,
@@ -37,7 +38,18 @@ ConfigJson::ConfigJson(std::string text,
       otherwise_(std::move(otherwise)),
       parsed_(std::make_unique<const Parsed>(std::move(text), path, within)) {}
 
+ConfigJson::ConfigJson(const ConfigJson& whole, const char* key)
+    : path_(whole.path_),
+      otherwise_(whole.otherwise_),
+      parsed_(
+          std::make_unique<const Parsed>(whole.parsed_->object.Object(key))) {}
+
 ConfigJson::~ConfigJson() = default;
+
+ConfigJson ConfigJson::Within(const char* key) const {
+  asked_.emplace(key);
+  return {*this, key};
+}
 
 void ConfigJson::Fail(std::string_view key, const std::string& message) const {
   parsed_->object.FailWith(key, message);

@@ -26,6 +26,9 @@ class ConfigJson {
   ConfigJson(const ConfigJson&) = delete;
   ConfigJson& operator=(const ConfigJson&) = delete;
 
+  // A map of the file that is read alone; no longer than the file itself is.
+  ConfigJson Within(const char* key) const;
+
   const std::string& path() const { return path_; }
   // `key` may be a path: "layer_types[3]".
   [[noreturn]] void Fail(std::string_view key,
@@ -68,6 +71,7 @@ class ConfigJson {
 
  private:
   struct Parsed;
+  ConfigJson(const ConfigJson& whole, const char* key);
 
   std::string path_;
   std::string otherwise_;

@@ -103,6 +103,31 @@ void ReadWindow(const ConfigJson& c,
   a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
 }
 
+bool ClipsProjections(const ConfigJson& c) {
+  constexpr const char* kKey = "clip_qkv";
+  if (!c.Has(kKey)) return false;
+  c.PositiveNumber(kKey, c.At(kKey));
+  return true;
+}
+
+int64_t UnrotatedLayers(const ConfigJson& c, int64_t layers) {
+  constexpr const char* kKey = "no_rope_layers";
+  const int64_t of_interval =
+      layers / c.PositiveCount("no_rope_layer_interval", 4);
+  // Llama 4's files have an empty one where it is as usual.
+  if (!c.Has(kKey) || c.At(kKey) == json::array()) return of_interval;
+  int64_t unrotated = 0;
+  int64_t block = 0;
+  for (const json& rotates : c.List(kKey, layers, "numbers")) {
+    if (!rotates.is_number_integer() || (rotates != 0 && rotates != 1)) {
+      c.Expected(fmt::format("{}[{}]", kKey, block), "0 or 1", rotates);
+    }
+    if (rotates == 0) ++unrotated;
+    ++block;
+  }
+  return unrotated;
+}
+
 int64_t WindowPeriod(const ConfigJson& c, int64_t usual) {
   const char* key = c.Has("_sliding_window_pattern") ? "_sliding_window_pattern"
                                                      : "sliding_window_pattern";

@@ -43,6 +43,13 @@ void ReadWindow(const ConfigJson& c,
 // before it.
 int64_t WindowPeriod(const ConfigJson& c, int64_t usual);
 
+// Queries, keys and values are cut off beyond a number, whichever; null is none.
+bool ClipsProjections(const ConfigJson& c);
+
+// Blocks without positions: of so many one, or those that a list of 0 and 1
+// says.
+int64_t UnrotatedLayers(const ConfigJson& c, int64_t layers);
+
 // A window counts only where use_sliding_window says so, above the first
 // max_window_layers blocks.
 model::Architecture ReadQwen(const ConfigJson& c,

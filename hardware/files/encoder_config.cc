@@ -170,6 +170,15 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
   return a;
 }
 
+// Chung et al. 2023, "UniMax": mT5 with positions of each block's own.
+Architecture ReadUmt5(const ConfigJson& c) {
+  Architecture a = ReadT5(c, true);
+  a.relative_bias_each_block = true;
+  a.untied_output = !c.Flag("tie_word_embeddings", true);
+  Ignore(c, {"scalable_attention"});  // of published files, which nothing reads
+  return a;
+}
+
 // What types of two sides differ in; of their classes where files do not say.
 struct SidesOfType {
   bool norm_first = false;
@@ -231,6 +240,17 @@ Architecture ReadBart(const ConfigJson& c) {
   return a;
 }
 
+// Liu et al. 2020: norms before, and one more behind each side. Its words are
+// multiplied by a number, as BART's by 1.
+Architecture ReadMbart(const ConfigJson& c) {
+  Architecture a = ReadTwoSides(c, {.norm_first = true});
+  a.position_offset = 2;
+  a.positions = c.PositiveCount("max_position_embeddings") + a.position_offset;
+  a.embedding_layer_norm = true;
+  Ignore(c, {"scale_embedding"});
+  return a;
+}
+
 // Sinusoids that do not train, beside words that are scaled, as the first
 // Transformer has them.
 Architecture ReadSinusoidal(const ConfigJson& c, const SidesOfType& type) {
@@ -272,12 +292,14 @@ constexpr std::array kEncoders = {
     ModelType{"electra", &ReadElectra},
     ModelType{"m2m_100", &ReadM2m100},
     ModelType{"marian", &ReadMarian},
+    ModelType{"mbart", &ReadMbart},
     ModelType{"megatron-bert", &ReadMegatronBert},
     ModelType{"modernbert", &ReadModernBert},
     ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
     ModelType{"pegasus", &ReadPegasus},
     ModelType{"roberta", &ReadRoberta},
     ModelType{"t5", [](const ConfigJson& c) { return ReadT5(c, false); }},
+    ModelType{"umt5", &ReadUmt5},
     ModelType{"xlm-roberta", &ReadRoberta},
 };
 

@@ -20,14 +20,17 @@ namespace {
 using model::Architecture;
 using nlohmann::json;
 
-Architecture ReadMixtral(const ConfigJson& c) {
+// `experts`: of the type's class.
+Architecture ReadMixtralLike(const ConfigJson& c, int64_t experts) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
   ReadWindow(c, a.layers, a);
-  a.experts = c.Count("num_local_experts", 8);
+  a.experts = c.Count("num_local_experts", experts);
   a.experts_per_token = c.Count("num_experts_per_tok", 2);
   a.expert_intermediate = a.intermediate;
   return a;
 }
+
+Architecture ReadMixtral(const ConfigJson& c) { return ReadMixtralLike(c, 8); }
 
 // Blocks without experts by their numbers, in any order, which have to be the
 // first ones.
@@ -76,7 +79,7 @@ Architecture ReadOlmoe(const ConfigJson& c) {
   a.experts = c.Count("num_experts", 64);
   a.experts_per_token = c.Count("num_experts_per_tok", 8);
   a.expert_intermediate = a.intermediate;
-  c.Expect("clip_qkv", nullptr);
+  a.clipped_projections = ClipsProjections(c);
   return a;
 }
 
@@ -303,7 +306,131 @@ Architecture ReadHunYuanMoe(const ConfigJson& c) {
   return a;
 }
 
+// Abdin et al. 2024, Phi-3.5-MoE: LayerNorm, and biases where the file has them;
+// how experts are chosen (SparseMixer) is of the routing's passes.
+Architecture ReadPhiMoe(const ConfigJson& c) {
+  Architecture a = ReadMixtralLike(c, 16);
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.logits_bias = c.Flag("lm_head_bias", false);
+  ExpectDropout(c, "hidden_dropout", 0.0, {"attention_dropout", a.dropout});
+  Ignore(c, {"input_jitter_noise"});
+  return a;
+}
+
+void ReadDbrxAttention(const ConfigJson& c, Architecture& a) {
+  a.key_value_heads = c.PositiveCount("kv_n_heads", 1);
+  a.clipped_projections = ClipsProjections(c);
+  ExpectDropout(c, "attn_pdrop", 0.0, {"resid_pdrop", a.dropout});
+  RefuseUnknown(c, "dbrx");
+}
+
+void ReadDbrxExperts(const ConfigJson& c, Architecture& a) {
+  a.intermediate = a.expert_intermediate = c.Count("ffn_hidden_size", 3584);
+  a.experts = c.Count("moe_num_experts", 4);
+  a.experts_per_token = c.Count("moe_top_k", 1);
+  a.activation = model::Activation::kSilu;
+  if (c.Has("ffn_act_fn")) {
+    const ConfigJson function = c.Within("ffn_act_fn");
+    function.At("name");
+    ReadActivation(function, "name", "silu", a);
+    RefuseUnknown(function, "dbrx");
+  }
+  Ignore(c,
+         {"moe_jitter_eps",
+          "moe_loss_weight",
+          "moe_normalize_expert_weights",
+          "uniform_expert_assignment"});
+  RefuseUnknown(c, "dbrx");
+}
+
+// Databricks 2024: LayerNorm without biases, one product of queries, keys and
+// values, which are clipped.
+Architecture ReadDbrx(const ConfigJson& c) {
+  Architecture a = NextTokenDecoder();
+  a.layers = c.Count("n_layers");
+  a.hidden = c.Count("d_model");
+  a.heads = c.PositiveCount("n_heads");
+  a.vocabulary = c.Count("vocab_size");
+  a.positions = c.PositiveCount("max_seq_len");
+  a.norm_bias = false;
+  a.norm_placement = model::NormPlacement::kBefore;
+  a.position_kind = model::PositionKind::kRotary;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.gated = a.untied_output = true;
+  a.dropout = c.Share("resid_pdrop");
+  ExpectDropout(c, "emb_pdrop", 0.0, {"resid_pdrop", a.dropout});
+  ReadDbrxAttention(c.Within("attn_config"), a);
+  ReadDbrxExperts(c.Within("ffn_config"), a);
+  c.Expect("num_key_value_heads", a.key_value_heads);
+  c.Expect("tie_word_embeddings", false);
+  return a;
+}
+
+// Of how many blocks of Llama 4 the last has experts; a list of those that have
+// them counts, where there is one.
+int64_t ExpertPeriod(const ConfigJson& c, int64_t layers) {
+  constexpr const char* kKey = "moe_layers";
+  const int64_t step = c.PositiveCount("interleave_moe_layer_step", 1);
+  if (!c.Has(kKey)) return step;
+  const json& listed = c.At(kKey);
+  const bool numbers = listed.is_array() && !listed.empty() &&
+                       listed[0].is_number_integer() && listed[0] >= 0 &&
+                       listed[0] < layers;
+  const int64_t period = numbers ? listed[0].get<int64_t>() + 1 : 1;
+  bool regular = numbers && std::ssize(listed) == layers / period;
+  int64_t wanted = period - 1;
+  for (const json& block : listed) {
+    regular = regular && block == wanted;
+    wanted += period;
+  }
+  if (!regular) {
+    c.Expected(kKey,
+               fmt::format("the last of every so many of {} blocks", layers),
+               listed);
+  }
+  return period;
+}
+
+// Of Llama 4: a chunk beyond the positions is all of them, as a window is.
+void ReadChunks(const ConfigJson& c, Architecture& a) {
+  constexpr const char* kKey = "attention_chunk_size";
+  a.unrotated_layers = UnrotatedLayers(c, a.layers);
+  a.windowed_layers =
+      CountWords(c, "layer_types", "chunked_attention", a.layers)
+          .value_or(a.layers - a.unrotated_layers);
+  if (c.IsNull(kKey)) c.At(kKey);  // its class is not built without
+  a.chunked_window = a.windowed_layers > 0;
+  const int64_t chunk = c.PositiveCount(kKey, 8192);
+  a.window = a.chunked_window ? std::min(chunk, a.positions) : 0;
+}
+
+// Meta 2025: one expert a token beside a shared one; attention within chunks,
+// but in blocks without positions (iRoPE).
+Architecture ReadLlama4(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  a.expert_intermediate = a.shared_intermediate = a.intermediate;
+  a.intermediate = c.Count("intermediate_size_mlp", 16384);
+  a.experts = c.Count("num_local_experts", 16);
+  a.experts_per_token = c.Count("num_experts_per_tok", 1);
+  a.expert_period = ExpertPeriod(c, a.layers);
+  // Its class has none, whatever the file says.
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  if (c.Flag("use_qk_norm", true)) {
+    a.query_key_norm = model::QueryKeyNorm::kRotated;
+  }
+  ReadChunks(c, a);
+  // Queries of blocks without positions are scaled by how far in they are.
+  Ignore(c,
+         {"attn_scale",
+          "attn_temperature_tuning",
+          "floor_scale",
+          "for_llm_compressor"});
+  return a;
+}
+
 constexpr std::array kExpertDecoders = {
+    ModelType{"dbrx", &ReadDbrx},
     ModelType{"deepseek", &ReadFirstDeepSeek},
     ModelType{"deepseek_v2",
               [](const ConfigJson& c) { return ReadDeepSeek(c, false); }},
@@ -320,8 +447,10 @@ constexpr std::array kExpertDecoders = {
     ModelType{"hunyuan_v1_moe", &ReadHunYuanMoe},
     ModelType{"kimi_k2",
               [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
+    ModelType{"llama4_text", &ReadLlama4},
     ModelType{"mixtral", &ReadMixtral},
     ModelType{"olmoe", &ReadOlmoe},
+    ModelType{"phimoe", &ReadPhiMoe},
     ModelType{"qwen2_moe",
               [](const ConfigJson& c) { return ReadQwenMoe(c, false); }},
     ModelType{"qwen3_moe",

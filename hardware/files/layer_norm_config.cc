@@ -6,10 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "hardware/files/config_json.h"
 #include "hardware/files/decoder_parts.h"
@@ -214,7 +212,7 @@ Architecture ReadOlmo(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
   a.norm = model::Norm::kLayer;
   a.norm_scale = a.norm_bias = false;
-  c.Expect("clip_qkv", nullptr);
+  a.clipped_projections = ClipsProjections(c);
   return a;
 }
 
@@ -381,40 +379,18 @@ Architecture ReadGptNeo(const ConfigJson& c) {
   return a;
 }
 
-// What MPT's files say of attention in a map of its own: the share of dropout,
-// which is also that of hidden states.
-double MptDropout(const ConfigJson& c) {
-  constexpr const char* kKey = "attn_config";
-  if (!c.Has(kKey)) return 0.0;
-  const json& map = c.At(kKey);
-  if (!map.is_object()) c.Expected(kKey, "a map", map);
-  const json counted = {{"alibi", true},
-                        {"attn_type", "multihead_attention"},
-                        {"attn_uses_sequence_id", false},
-                        {"prefix_lm", false},
-                        {"qk_ln", false}};
-  // Of no count; null is none of each.
-  const std::set<std::string_view> harmless = {
-      "alibi_bias_max", "attn_impl", "model_type", "softmax_scale"};
-  double dropout = 0.0;
-  for (const auto& item : map.items()) {
-    const json& value = item.value();
-    const std::string place = fmt::format("{}.{}", kKey, item.key());
-    if (value.is_null() || harmless.contains(item.key())) continue;
-    if (item.key() == "attn_pdrop") {
-      dropout = value.is_number() ? value.get<double>() : -1.0;
-      if (!(dropout >= 0.0 && dropout < 1.0)) {
-        c.Expected(place, "a number from 0 to below 1", value);
-      }
-    } else if (!counted.contains(item.key())) {
-      c.Fail(place,
-             std::string("not understood for model_type mpt; it may change "
-                         "what a step computes"));
-    } else if (counted.at(item.key()) != value) {
-      c.Expected(place, counted.at(item.key()).dump(), value);
-    }
-  }
-  return dropout;
+// What MPT's files say of attention in a map of its own: clipping, and the share
+// of dropout, which is also that of hidden states.
+void ReadMptAttention(const ConfigJson& c, Architecture& a) {
+  a.dropout = c.Share("attn_pdrop");
+  a.clipped_projections = ClipsProjections(c);
+  c.Expect("alibi", true);
+  c.Expect("attn_type", "multihead_attention");
+  c.Expect("attn_uses_sequence_id", false);
+  c.Expect("prefix_lm", false);
+  c.Expect("qk_ln", false);
+  Ignore(c, {"alibi_bias_max", "attn_impl", "softmax_scale"});
+  RefuseUnknown(c, "mpt");
 }
 
 // MosaicML 2023: no biases, ALiBi.
@@ -429,7 +405,8 @@ Architecture ReadMpt(const ConfigJson& c) {
   a.position_kind = model::PositionKind::kAlibi;
   a.norm_bias = false;
   a.attention_bias = a.output_bias = a.feed_forward_bias = false;
-  a.dropout = MptDropout(c);
+  a.dropout = 0.0;
+  if (c.Has("attn_config")) ReadMptAttention(c.Within("attn_config"), a);
   a.untied_output = !c.Flag("tie_word_embeddings", true);
   // Its class has these alone, whatever the file says.
   c.Expect("embedding_fraction", 1.0);

@@ -157,17 +157,7 @@ Architecture ReadSmolLm3(const ConfigJson& c) {
   c.Expect("use_sliding_window", false);
   CountWords(c, "layer_types", "full_attention", a.layers);
   Ignore(c, {"max_window_layers", "sliding_window"});
-  a.unrotated_layers = a.layers / c.PositiveCount("no_rope_layer_interval", 4);
-  if (!c.Has("no_rope_layers")) return a;
-  a.unrotated_layers = 0;
-  int64_t block = 0;
-  for (const json& rotates : c.List("no_rope_layers", a.layers, "numbers")) {
-    if (!rotates.is_number_integer() || (rotates != 0 && rotates != 1)) {
-      c.Expected(fmt::format("no_rope_layers[{}]", block), "0 or 1", rotates);
-    }
-    if (rotates == 0) ++a.unrotated_layers;
-    ++block;
-  }
+  a.unrotated_layers = UnrotatedLayers(c, a.layers);
   return a;
 }
 

@@ -134,20 +134,6 @@ bool IsHarmless(std::string_view key) {
          std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
 }
 
-// Names a key that nobody asked for and that may change the computation.
-void RefuseUnknown(const ConfigJson& c, std::string_view type) {
-  for (const std::string& key : c.Unasked()) {
-    if (IsHarmless(key)) continue;
-    std::vector<std::string_view> known = c.Asked();
-    known.insert(known.end(), kHarmless.begin(), kHarmless.end());
-    c.Fail(key,
-           fmt::format("not understood for model_type {}; it may change what a "
-                       "step computes{}",
-                       type,
-                       model::DidYouMean(key, known)));
-  }
-}
-
 // How rotary positions reach beyond what a model was trained on, which changes
 // no count. Names of Transformers' ROPE_INIT_FUNCTIONS, the one that "longrope"
 // had before, and Qwen's of images.
@@ -241,6 +227,7 @@ constexpr auto kCopied =
         {"experts_per_token", "experts_per_token"},
         {"experts_per_token", "moe_k"},
         {"experts_per_token", "moe_topk"},
+        {"expert_period", "interleave_moe_layer_step"},
         {"head_size", "head_dim"},
         {"head_size", "d_kv"},
         {"head_size", "kv_channels"},
@@ -277,6 +264,7 @@ constexpr auto kCopied =
         {"value_head_size", "v_head_dim"},
         {"vocabulary", "padded_vocab_size"},
         {"vocabulary", "vocab_size"},
+        {"window", "attention_chunk_size"},
         {"window", "local_attention"},
         {"window", "sliding_window"},
     });
@@ -360,14 +348,27 @@ const ModelType* FindType(const std::vector<ModelType>& types,
   return row == types.end() ? nullptr : &*row;
 }
 
+// What a file of no language model is of, by keys that only such files have.
+std::string_view OtherThanText(const ConfigJson& c) {
+  for (const char* key : {"image_size", "patch_size", "vision_config"}) {
+    if (c.Has(key)) return ", of images";
+  }
+  for (const char* key :
+       {"audio_config", "feat_extract_norm", "num_mel_bins"}) {
+    if (c.Has(key)) return ", of sound";
+  }
+  return "";
+}
+
 [[noreturn]] void RefuseType(const ConfigJson& c,
                              const std::vector<ModelType>& types,
                              const std::string& type) {
   std::vector<std::string_view> known;
   for (const ModelType& one : types) known.push_back(one.type);
   c.Fail("model_type",
-         fmt::format("unknown type \"{}\"{}{}",
+         fmt::format("unknown type \"{}\"{}{}{}",
                      type,
+                     OtherThanText(c),
                      c.Has("auto_map") ? ", of code of its own (auto_map)" : "",
                      model::OfKnown(type, known, known.size())));
 }
@@ -377,7 +378,8 @@ Architecture ReadTyped(const ConfigJson& c,
                        const std::vector<ModelType>& types) {
   if (c.Has("vision_config")) {
     c.Fail("vision_config",
-           std::string("expected a language model, got one with images"));
+           std::string("expected a language model, got one with images; the "
+                       "text_config of such a file is read alone"));
   }
   const std::string type = TypeOf(c);
   const ModelType* const row = FindType(types, type);
@@ -403,6 +405,19 @@ Architecture ReadTyped(const ConfigJson& c,
 }
 
 }  // namespace
+
+void RefuseUnknown(const ConfigJson& c, std::string_view type) {
+  for (const std::string& key : c.Unasked()) {
+    if (IsHarmless(key)) continue;
+    std::vector<std::string_view> known = c.Asked();
+    known.insert(known.end(), kHarmless.begin(), kHarmless.end());
+    c.Fail(key,
+           fmt::format("not understood for model_type {}; it may change what a "
+                       "step computes{}",
+                       type,
+                       model::DidYouMean(key, known)));
+  }
+}
 
 void SetActivation(const ConfigJson& c,
                    const char* key,

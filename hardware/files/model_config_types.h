@@ -33,6 +33,9 @@ void ReadSizes(const ConfigJson& config,
                model::Architecture& architecture,
                const model::Architecture& usual = {});
 
+// Names a key that nobody asked for and that may change the computation.
+void RefuseUnknown(const ConfigJson& config, std::string_view type);
+
 // A word of the feed-forward's function.
 void SetActivation(const ConfigJson& config,
                    const char* key,

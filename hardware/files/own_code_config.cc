@@ -1,6 +1,8 @@
 // Types whose code comes with their files (auto_map), where what it computes is
 // published: blocks that a type of Transformers has, too, under other keys.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -124,7 +126,37 @@ Architecture ReadMiniCpm(const ConfigJson& c) {
   return ReadLlama(c, /*tied=*/true);
 }
 
+// Yang et al. 2023, "Baichuan 2", and the first: Llama's blocks with one matrix
+// for queries, keys and values. The class of the smaller ones has positions that
+// rotate, under Llama's key; that of the larger ones ALiBi, and only how long a
+// text may be. The second's logits are by rows of unit length, which files tell
+// by their vocabulary alone.
+Architecture ReadBaichuan(const ConfigJson& c) {
+  constexpr int64_t kFirst = 64000;
+  constexpr int64_t kSecond = 125696;
+  const int64_t vocabulary = c.Count("vocab_size");
+  if (vocabulary != kFirst && vocabulary != kSecond) {
+    c.Fail("vocab_size",
+           fmt::format("expected {} or {}, of the first or the second version, "
+                       "whose logits differ, got {}",
+                       kFirst,
+                       kSecond,
+                       vocabulary));
+  }
+  const bool rotates = c.Has("max_position_embeddings");
+  Architecture usual;
+  if (!rotates) usual.positions = c.PositiveCount("model_max_length");
+  Architecture a = ReadLlama(c, /*tied=*/false, usual);
+  a.separate_projections = false;
+  if (!rotates) a.position_kind = model::PositionKind::kAlibi;
+  a.unit_output_rows = vocabulary == kSecond;
+  c.Expect("z_loss_weight", 0);
+  Ignore(c, {"gradient_checkpointing", "model_max_length"});
+  return a;
+}
+
 constexpr std::array kOwnCode = {
+    ModelType{"baichuan", &ReadBaichuan},
     ModelType{"chatglm", &ReadChatGlm},
     ModelType{"exaone", &ReadExaone},
     ModelType{"internlm", &ReadInternLm},

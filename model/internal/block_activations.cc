@@ -109,6 +109,24 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   return bytes;
 }
 
+// Bytes kept of an element that norms of queries and keys take of what a product
+// gives, which is narrow under autocast, too. Blocks without positions, in which
+// Llama 4 has none, are taken as the others.
+int64_t HeadNormElementBytes(const Workload& w) {
+  const int64_t width = Widths(w).element;
+  switch (w.architecture.query_key_norm) {
+    case QueryKeyNorm::kNone:
+      return 0;
+    case QueryKeyNorm::kRotated:  // no weights, whose gradients take more
+      return RulesOf(w).fuses_norm ? width : std::max(width, kSingle);
+    case QueryKeyNorm::kHead:
+    case QueryKeyNorm::kEachHead:
+    case QueryKeyNorm::kWhole:
+      return NormElementBytes(w, width);
+  }
+  ENSURE(false, "a norm without bytes");
+}
+
 // How often what the feed-forward takes is kept as it comes: once, or under
 // autocast a narrow copy for the product of a gate and one for that beside it.
 // Experts that are routed to take copies of its rows, which ExpertBytes() has; the
@@ -200,10 +218,13 @@ int64_t AttentionBytes(const Workload& w,
       (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
       width.element;
   bytes += LatentBytes(w, queries);
-  if (a.query_key_norm != QueryKeyNorm::kNone) {
-    // Of what a product gives, which is narrow under autocast, too.
-    bytes += (queries * a.query_width() + keys * a.key_width()) *
-             NormElementBytes(w, width.element);
+  bytes += (queries * a.query_width() + keys * a.key_width()) *
+           HeadNormElementBytes(w);
+  // What was clipped tells the gradient what was beyond; a compiler clips again.
+  if (a.clipped_projections && RulesOf(w).block != BlockKernels::kCompiled) {
+    bytes +=
+        (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
+        width.element;
   }
 
   if (!w.attention_checkpointing) {

@@ -284,7 +284,7 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
        std::max(StandingGradients(), GradientBytesOfSome(OutputCopies(w_))),
        activations.kept + activations.anew,
        0,
-       BlockGradientBytes(w_, a.expert_layers() > 0) + WidenedMatrixBytes(w_) +
+       BlockGradientBytes(w_, a.last_has_experts()) + WidenedMatrixBytes(w_) +
            w_.tokens() * a.hidden * Widths(w_).wide});
 }
 

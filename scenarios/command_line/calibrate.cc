@@ -91,7 +91,9 @@ void AddRunFlags(CLI::App& app, CalibrateFlags& flags) {
   AddNames(app,
            "--models",
            options.models,
-           "Presets to run (default: bert-tiny to bert-base-uncased)");
+           "Presets to run, encoders or decoders (default: bert-tiny to "
+           "bert-base-uncased, distilroberta-base and distilgpt2; on a GPU "
+           "bert-base-uncased and bert-large-uncased)");
   AddCounts(app,
             "--ranks",
             options.ranks,

@@ -18,7 +18,7 @@ COUNTS = {
     # Of the workload, as `trainfare list keys` has them.
     "base_bits", "checkpointed_blocks", "compiler_level", "decoder_layers", "dense_layers", "documents",
     "embedding_size",
-    "expert_intermediate", "experts", "experts_per_token", "frozen_layers",
+    "expert_intermediate", "expert_period", "experts", "experts_per_token", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",

@@ -106,6 +106,37 @@ TEST_CASE("relative positions are a bias that is made once a side") {
         24 * scores * 2);
 }
 
+// UMT5: each block has a table of its own, and makes a bias of it.
+TEST_CASE("relative positions of each block, by hand") {
+  const Architecture t5 = FindArchitecture("t5-base");
+  Architecture umt5 = t5;
+  umt5.relative_bias_each_block = true;
+  CHECK(TotalParameters(umt5) - TotalParameters(t5) == 2 * 11 * 32 * 12);
+  CHECK(ParameterTensorCount(umt5) - ParameterTensorCount(t5) == 2 * 11);
+  const Workload w = Of(umt5, 2, 128);
+  CHECK(SumsOf(w, "position bias", Phase::kForward).launches == 24 * 19);
+  // Nobody adds to a gradient that another block has begun.
+  CHECK(SumsOf(w, "position bias gradient", Phase::kBackward).launches == 24);
+  // Computed again with the block.
+  Workload again = w;
+  again.gradient_checkpointing = true;
+  CHECK(SumsOf(again, "position bias", Phase::kBackward).launches == 24 * 19);
+  again.trainable.lora_rank = 8;
+  again.trainable.lora.query = true;
+  CHECK(SumsOf(again, "position bias gradient", Phase::kBackward).launches ==
+        0);
+  // Of a fused softmax the gradient is written, and not read before.
+  Workload fused = Of(t5, 2, 128);
+  fused.stack.fusion = Fusion::kCompiled;
+  const auto bytes = [&] {
+    return SumsOf(fused, "dropout and softmax gradient", Phase::kBackward)
+        .bytes;
+  };
+  const int64_t shared = bytes();
+  fused.architecture = umt5;
+  CHECK(shared - bytes() == 24 * 2 * 12 * 128 * 128 * 2);
+}
+
 TEST_CASE("what T5 keeps by hand") {
   Workload w = EncoderOf(FindArchitecture("t5-base"), 2, 512);
   w.predictions_per_sequence = 8;  // the last block takes more than the logits

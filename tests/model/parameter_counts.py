@@ -112,6 +112,19 @@ def gpt_oss(layers, experts):
     return t.GptOssConfig(num_hidden_layers=layers, num_local_experts=experts)
 
 
+def llama4(experts, step, norm):
+    return t.Llama4TextConfig(num_local_experts=experts, use_qk_norm=norm,
+                              interleave_moe_layer_step=step)
+
+
+def dbrx():
+    return t.DbrxConfig(
+        d_model=6144, n_heads=48, n_layers=40, vocab_size=100352,
+        attn_config={"clip_qkv": 8, "kv_n_heads": 8},
+        ffn_config={"ffn_hidden_size": 10752, "moe_num_experts": 16,
+                    "moe_top_k": 4})
+
+
 def t5(layers, hidden, heads, inner, **more):
     return t.T5Config(num_layers=layers, d_model=hidden, num_heads=heads,
                       d_ff=inner, **more)
@@ -151,6 +164,8 @@ PRESETS = {
     "llama-3.1-405b": llama(126, 16384, 128, 8, 53248, 128256),
     "llama-3.2-1b": llama(16, 2048, 32, 8, 8192, 128256, True),
     "llama-3.2-3b": llama(28, 3072, 24, 8, 8192, 128256, True),
+    "llama-4-scout-17b-16e": llama4(16, 1, True),
+    "llama-4-maverick-17b-128e": llama4(128, 2, False),
     "codellama-7b": llama(32, 4096, 32, 32, 11008, 32016),
     "codellama-13b": llama(40, 5120, 40, 40, 13824, 32016),
     "codellama-34b": llama(48, 8192, 64, 8, 22016, 32000),
@@ -245,6 +260,8 @@ PRESETS = {
     "phi-4-mini": llama(32, 3072, 24, 8, 8192, 200064, True,
                         config=t.Phi3Config),
     "phi-4": llama(40, 5120, 40, 10, 17920, 100352, config=t.Phi3Config),
+    "phi-3.5-moe": t.PhimoeConfig(attention_bias=True, lm_head_bias=True),
+    "dbrx": dbrx(),
     "olmo-1b": llama(16, 2048, 16, 16, 8192, 50304, True,
                      config=t.OlmoConfig),
     "olmo-7b": llama(32, 4096, 32, 32, 11008, 50304, config=t.OlmoConfig),

@@ -36,6 +36,9 @@ void CheckBlock(const Architecture& a) {
        a.query_key_norm == model::QueryKeyNorm::kWhole},
       {"a norm of queries or keys with weights of each head's own",
        a.query_key_norm == model::QueryKeyNorm::kEachHead},
+      {"a norm of queries or keys that rotate alone",
+       a.query_key_norm == model::QueryKeyNorm::kRotated},
+      {"clipped queries, keys and values", a.clipped_projections},
       {"positions that are not rotary",
        a.position_kind != model::PositionKind::kRotary},
       {"rotary positions of a part of a head",
@@ -44,12 +47,14 @@ void CheckBlock(const Architecture& a) {
       {"attention sinks", a.attention_sinks},
       {"blocks with a window between those without",
        a.window > 0 && a.windowed_layers != a.layers},
+      {"windows that are chunks", a.chunked_window && a.window > 0},
       {"blocks without positions", a.unrotated_layers > 0},
       {"scores as they are", !a.scaled_scores},
       {"norms without weights", !a.norm_scale},
       {"joined projections of a gate", a.joint_gate},
       {"dropout of the activation", a.drops_activation},
       {"biases of logits", a.logits_bias},
+      {"logits by rows of unit length", a.unit_output_rows},
       {"a feed-forward without a gate", !a.gated},
       {"attention and feed-forward side by side", a.parallel_block},
       {"biases of experts or their router", a.expert_bias || a.router_bias},
@@ -139,7 +144,7 @@ LlamaDecoder::Layer LlamaDecoder::AddLayer(int64_t index) {
     layer.query_norm = AddRmsNorm(at + "self_attn.q_norm", a.query_head_size());
     layer.key_norm = AddRmsNorm(at + "self_attn.k_norm", a.query_head_size());
   }
-  if (a.experts > 0 && index >= a.dense_layers) {
+  if (a.has_experts(index)) {
     AddExperts(at, layer);
   } else {
     layer.dense = AddFeedForward(at + "mlp.", a.intermediate);

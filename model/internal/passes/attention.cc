@@ -1,6 +1,7 @@
 #include "model/internal/passes/attention.h"
 
 #include <array>
+#include <vector>
 
 #include "model/internal/passes/adapters.h"
 #include "model/internal/passes/attention_scores.h"
@@ -80,6 +81,21 @@ void LatentBackward(Pass& pass, const AttentionShape& shape, int64_t tokens) {
       "input gradient add", tokens * h, 2 * pass.wide, pass.wide, 1);
 }
 
+// The elements of queries, keys and values that are clipped at once. A compiler
+// does it as it reads them.
+std::vector<int64_t> ClippedTogether(const Pass& pass,
+                                     Attends attends,
+                                     int64_t query_tokens,
+                                     int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.clipped_projections || pass.Compiled()) return {};
+  const int64_t queries = query_tokens * a.query_width();
+  const int64_t keys = key_tokens * a.key_width();
+  const int64_t values = key_tokens * a.value_width();
+  if (Joint(pass, attends)) return {queries + keys + values};
+  return {queries, keys, values};
+}
+
 // Queries, keys and values, with their biases and adapters.
 void ProjectionsForward(Pass& pass,
                         Attends attends,
@@ -140,6 +156,11 @@ void ProjectionsForward(Pass& pass,
     LaidOutBias(pass, keys);
     LaidOutBias(pass, values);
   }
+  for (const int64_t elements :
+       ClippedTogether(pass, attends, query_tokens, key_tokens)) {
+    pass.Elementwise(
+        "clip projections", elements, pass.element, pass.element, 2);
+  }
 }
 
 // Gradients of the projections, and through them of what they read.
@@ -151,7 +172,13 @@ void ProjectionsBackward(Pass& pass,
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
   RotaryBackward(pass, shape, query_tokens, key_tokens);
-  HeadNorms(pass, &NormBackward, query_tokens, key_tokens);
+  HeadNormsBackward(pass, Rotates(pass, shape), query_tokens, key_tokens);
+  // What was beyond has no gradient, as what the products gave tells.
+  for (const int64_t elements :
+       ClippedTogether(pass, attends, query_tokens, key_tokens)) {
+    pass.Elementwise(
+        "clip gradient", elements, 2 * pass.element, pass.element, 2);
+  }
   const bool bias = a.attention_bias;
   using enum Matrix;
   if (Joint(pass, attends)) {
@@ -196,7 +223,7 @@ void AttentionForward(Pass& pass,
   const int64_t context = query_tokens * a.context_width();
   CastOperand(pass, query_tokens * h);
   ProjectionsForward(pass, attends, shape, query_tokens, key_tokens);
-  HeadNorms(pass, &NormForward, query_tokens, key_tokens);
+  HeadNormsForward(pass, Rotates(pass, shape), query_tokens, key_tokens);
   if (!a.latent()) RotaryForward(pass, shape, query_tokens, key_tokens);
   if (pass.rules.scales_queries && a.scaled_scores) {
     pass.Elementwise("scale queries", queries, pass.element, pass.element, 1);

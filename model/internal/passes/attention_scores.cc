@@ -210,7 +210,7 @@ void SoftmaxBackward(Pass& pass, const AttentionShape& shape) {
     if (SoftmaxReads(pass) > pass.wide) {
       pass.Copy("cast scores", scores, width, pass.wide);
     }
-    if (BiasTrains(pass, shape)) {
+    if (BiasTrains(pass, shape) && !a.relative_bias_each_block) {
       pass.Elementwise(
           "position bias gradient", scores, 2 * pass.wide, pass.wide, 1);
     }
@@ -223,12 +223,13 @@ void SoftmaxBackward(Pass& pass, const AttentionShape& shape) {
                      pass.element,
                      1);
   } else {
-    // A bias has the sum of all blocks' gradients.
+    // A bias has the sum of all blocks' gradients, or is one block's.
     const int64_t sum = BiasTrains(pass, shape) ? pass.element : 0;
+    const int64_t so_far = a.relative_bias_each_block ? 0 : sum;
     pass.Reduction("dropout and softmax gradient",
                    rows,
                    scores,
-                   2 * pass.element + pass.DropoutMask() + sum,
+                   2 * pass.element + pass.DropoutMask() + so_far,
                    pass.element + sum,
                    kSoftmaxBackwardFlops + pass.DropoutFlops() + 1);
     pass.ReadRows(RowReads::kTwice);

@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace trainfare::model::internal {
+namespace {
+
+// Pairs of a query and a key at or before it within so many positions.
+int64_t CausalPairs(int64_t positions) {
+  return positions * (positions + 1) / 2;
+}
+
+// The same where a query sees `window` keys, or those of its chunk.
+int64_t CausalPairsWithin(int64_t window, bool chunked, int64_t positions) {
+  if (positions <= window) return CausalPairs(positions);
+  if (chunked) {
+    return positions / window * CausalPairs(window) +
+           CausalPairs(positions % window);
+  }
+  return CausalPairs(window) + (positions - window) * window;
+}
+
+}  // namespace
 
 bool Biased(const Pass& pass, const AttentionShape& shape) {
   return pass.architecture.position_kind == PositionKind::kRelative &&
@@ -36,8 +54,8 @@ AttentionShape SelfAttention(const Pass& pass,
   const int64_t document = std::max<int64_t>(1, length / w.documents);
   int64_t seen = document * document;
   if (a.family == Family::kDecoder) {
-    const int64_t window = windowed ? std::min(a.window, document) : document;
-    seen = window * (window + 1) / 2 + (document - window) * window;
+    seen = windowed ? CausalPairsWithin(a.window, a.chunked_window, document)
+                    : CausalPairs(document);
   } else if (windowed) {
     // To both sides.
     seen = document * std::min(document, 2 * (a.window / 2) + 1);

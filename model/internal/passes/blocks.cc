@@ -12,6 +12,7 @@
 #include "model/internal/passes/loss.h"
 #include "model/internal/passes/matrices.h"
 #include "model/internal/passes/norms.h"
+#include "model/internal/passes/positions.h"
 #include "model/internal/passes/products.h"
 #include "model/logits.h"
 #include "model/trainable.h"
@@ -22,6 +23,19 @@ namespace {
 LayerGroup NextTokenGroup(const Pass& pass) {
   const Architecture& a = pass.architecture;
   return {a.next_token_blocks, a.experts > 0};
+}
+
+// Positions of a side of so many tokens, where each block has its own.
+void BlockBiasForward(Pass& pass, int64_t length) {
+  if (pass.architecture.relative_bias_each_block) {
+    PositionBiasForward(pass, length);
+  }
+}
+void BlockBiasBackward(Pass& pass, int64_t length) {
+  if (pass.architecture.relative_bias_each_block &&
+      pass.workload.trainable.everything()) {
+    PositionBiasBackward(pass, length);
+  }
 }
 
 // A block's forward pass once more, but for what was kept of it.
@@ -45,6 +59,7 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
         pass, shape, tokens * a.query_width(), tokens * a.key_width());
   }
   AttentionBackward(pass, Attends::kSelf, shape, tokens, tokens);
+  BlockBiasBackward(pass, w.sequence_length);
 }
 
 // What a block that predicts one token further is given: the embeddings of the
@@ -69,36 +84,40 @@ std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {
   // Which of the blocks have a window is not told: the first of each sort.
-  const int64_t plain = a.layers - a.expert_layers();
   int64_t windowed = a.windowed_layers;
   int64_t unrotated = a.unrotated_layers;
   std::vector<LayerGroup> groups;
-  int64_t at = 0;
-  const auto add = [&](const LayerGroup& group) {
-    const int64_t inside =
-        std::min(at + group.count, end) - std::max(at, first);
-    at += group.count;
-    if (inside <= 0) return;
-    groups.push_back(group);
-    groups.back().count = inside;
-  };
-  const auto add_sorts = [&](int64_t count, bool experts) {
-    const int64_t narrow = std::min(count, windowed);
-    const int64_t bare = std::min(count - narrow, unrotated);
-    windowed -= narrow;
-    unrotated -= bare;
-    add({narrow, experts, true, true});
-    add({bare, experts, false, false});
-    add({count - narrow - bare, experts, false, true});
-  };
-  add_sorts(plain, false);
-  add_sorts(a.expert_layers(), true);
+  // Of so many blocks with experts, or without, those from `from` up to `to`.
+  const auto add_sorts =
+      [&](int64_t count, int64_t from, int64_t to, bool experts) {
+        int64_t at = 0;
+        const auto add = [&](const LayerGroup& group) {
+          const int64_t inside =
+              std::min(at + group.count, to) - std::max(at, from);
+          at += group.count;
+          if (inside <= 0) return;
+          groups.push_back(group);
+          groups.back().count = inside;
+        };
+        const int64_t narrow = std::min(count, windowed);
+        const int64_t bare = std::min(count - narrow, unrotated);
+        windowed -= narrow;
+        unrotated -= bare;
+        add({narrow, experts, true, true});
+        add({bare, experts, false, false});
+        add({count - narrow - bare, experts, false, true});
+      };
+  const int64_t below = a.expert_layers_below(first);
+  const int64_t up_to = a.expert_layers_below(end);
+  add_sorts(a.layers - a.expert_layers(), first - below, end - up_to, false);
+  add_sorts(a.expert_layers(), below, up_to, true);
   return groups;
 }
 
 void LayerForward(Pass& pass, const LayerGroup& group) {
   const Workload& w = pass.workload;
   const int64_t tokens = w.tokens();
+  BlockBiasForward(pass, w.sequence_length);
   AttentionForward(
       pass,
       Attends::kSelf,
@@ -134,6 +153,7 @@ void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
 void DecoderLayerForward(Pass& pass) {
   const Workload& w = pass.workload;
   const int64_t tokens = w.decoder_tokens();
+  BlockBiasForward(pass, w.decoder_length());
   AttentionForward(pass,
                    Attends::kSelf,
                    SelfAttention(pass, w.decoder_length()),
@@ -159,6 +179,7 @@ void DecoderLayerBackward(Pass& pass) {
                     SelfAttention(pass, w.decoder_length()),
                     tokens,
                     tokens);
+  BlockBiasBackward(pass, w.decoder_length());
 }
 
 void NextTokenForward(Pass& pass) {

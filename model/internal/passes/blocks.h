@@ -18,7 +18,8 @@ struct LayerGroup {
   bool windowed = false;
   bool positions = true;
 };
-// In model order, those from `first` up to `end`.
+// Those from `first` up to `end`, as they stand in the model; where blocks with
+// experts and without take turns, these first.
 std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
                                       int64_t first,
                                       int64_t end);

@@ -67,6 +67,66 @@ void ChunkedVocabulary(Pass& pass, int64_t rows) {
   repeat();
 }
 
+// A row w of the matrix of logits over its length: the length, at least a little,
+// and their quotient.
+void UnitRowsForward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  if (!a.unit_output_rows) return;
+  const int64_t elements = a.vocabulary * a.word_width();
+  const int64_t width = w.stack.narrow_weights ? pass.element : 4;
+  constexpr KernelName kName = "unit rows";
+  const auto of_weights = [&] {
+    pass.last().parameter_bytes = pass.last().bytes();
+  };
+  pass.Reduction(kName, a.vocabulary, elements, width, 0, 2);
+  pass.last().bytes_written = a.vocabulary * width;
+  of_weights();
+  if (!pass.Compiled()) {
+    pass.Elementwise(kName, a.vocabulary, width, width, 1);
+  }
+  pass.Elementwise(kName, elements, width, width, 1);
+  of_weights();
+}
+
+// Of w / n, n = |w|: g / n, and of n the sum of -g (w / n) / n, times w / n. One
+// operation after another as autograd runs it (torch.nn.functional.normalize by
+// PyTorch 2.11), or a sum and a pass.
+void UnitRowsBackward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  if (!a.unit_output_rows || !Trains(w, Matrix::kVocabulary)) return;
+  const int64_t rows = a.vocabulary;
+  const int64_t elements = rows * a.word_width();
+  const int64_t width = w.stack.narrow_weights ? pass.element : 4;
+  constexpr KernelName kName = "unit rows gradient";
+  const auto operation = [&](int64_t read, int64_t written, int64_t flops) {
+    pass.Elementwise(kName, elements, read * width, written * width, flops);
+    pass.last().parameter_bytes = pass.last().bytes();
+  };
+  const auto sum = [&](int64_t read) {
+    pass.Reduction(kName, rows, elements, read * width, 0, 1);
+    pass.last().bytes_written = rows * width;
+    pass.last().parameter_bytes = pass.last().bytes();
+  };
+  if (pass.Compiled()) {
+    sum(2);
+    operation(2, 1, 4);
+    return;
+  }
+  operation(1, 1, 1);  // w / n
+  operation(1, 1, 1);  // over n
+  operation(1, 1, 1);  // -g
+  operation(2, 1, 1);  // their product
+  operation(1, 1, 1);  // g / n
+  sum(1);
+  pass.Elementwise(kName, rows, 2 * width, width, 1);  // where n is not least
+  operation(1, 1, 1);                                  // w / n of the length
+  operation(0, 0, 1);                                  // none of no length
+  operation(1, 1, 1);                                  // times its gradient
+  operation(2, 1, 1);                                  // both paths
+}
+
 }  // namespace
 
 void Loss(Pass& pass, int64_t rows, int64_t classes) {
@@ -153,6 +213,7 @@ void LossBackward(Pass& pass, int64_t rows, int64_t classes) {
 void VocabularyForward(Pass& pass, int64_t rows) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
+  UnitRowsForward(pass);
   if (ChunksLoss(w)) {
     ChunkedVocabulary(pass, rows);
     return;
@@ -172,6 +233,7 @@ void VocabularyBackward(Pass& pass, int64_t rows) {
   if (ChunksLoss(w)) {
     pass.Elementwise(
         "loss gradient", rows * words, pass.element, pass.element, 1);
+    UnitRowsBackward(pass);
     return;
   }
   LossBackward(pass, rows, a.vocabulary);
@@ -189,6 +251,7 @@ void VocabularyBackward(Pass& pass, int64_t rows) {
                  words,
                  a.head != Head::kCausalLanguageModel || a.logits_bias,
                  words == a.hidden ? Input::kNarrowed : Input::kAsItIs);
+  UnitRowsBackward(pass);
 }
 
 }  // namespace trainfare::model::internal

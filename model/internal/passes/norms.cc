@@ -8,10 +8,11 @@ namespace {
 
 // y = x / sqrt(mean(x^2) + e) * g. Operation by operation in fp32, as
 // Transformers writes it: a cast, x^2, its mean, + e, 1 / sqrt, a product, a
-// cast back, g.
-void RmsNormForward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
+// cast back, g. `scaled`: there is a g.
+void RmsNormForward(
+    Pass& pass, int64_t rows, int64_t width, int64_t read, bool scaled = true) {
   const int64_t elements = rows * width;
-  const int64_t written = NormWidth(pass, read);
+  const int64_t written = scaled ? NormWidth(pass, read) : read;
   if (pass.rules.fuses_norm) {
     pass.Reduction(
         "rms norm", rows, elements, read, written, kRmsNormForwardFlops);
@@ -26,7 +27,7 @@ void RmsNormForward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
   pass.Elementwise("rms norm", rows, 4, 4, 0, 1);
   pass.Elementwise("rms norm", elements, 4, 4, 1);
   if (read < 4) pass.Copy("rms norm", elements, 4, read);
-  pass.Elementwise("rms norm", elements, read, written, 1);
+  if (scaled) pass.Elementwise("rms norm", elements, read, written, 1);
 }
 
 // The backward pass of RmsNormForward(), in one pass, or an operation at a time
@@ -34,10 +35,12 @@ void RmsNormForward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
 // through x r (two products, a sum of the second), through 1 / sqrt (three over
 // the rows), through the mean (a quotient for each element), through x^2 (a
 // power, two products), both paths added, a cast.
-void RmsNormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
-  const Workload& w = pass.workload;
+void RmsNormBackward(
+    Pass& pass, int64_t rows, int64_t width, int64_t read, bool scaled = true) {
+  const bool trains = scaled && NormsTrain(pass.workload);
   const int64_t elements = rows * width;
-  const int64_t written = NormWidth(pass, read);  // of the pass forward
+  // Of the pass forward.
+  const int64_t written = scaled ? NormWidth(pass, read) : read;
   constexpr KernelName kName = "rms norm gradient";
   const auto weight_sum = [&](int64_t bytes) {
     pass.Reduction("rms norm weight gradient", width, elements, bytes, 0, 1);
@@ -47,15 +50,17 @@ void RmsNormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
     pass.Reduction(
         kName, rows, elements, read + written, read, kRmsNormBackwardFlops);
     pass.ReadRows(RowReads::kNorm);
-    if (NormsTrain(w)) weight_sum(read + written);
+    if (trains) weight_sum(read + written);
     return;
   }
-  if (NormsTrain(w)) {
+  if (trains) {
     pass.Elementwise(kName, elements, read + written, written, 1);
     weight_sum(written);
   }
-  pass.Elementwise(kName, elements, written, written, 1);
-  if (pass.autocast && read < 4) pass.Copy(kName, elements, 4, read);
+  if (scaled) {
+    pass.Elementwise(kName, elements, written, written, 1);
+    if (pass.autocast && read < 4) pass.Copy(kName, elements, 4, read);
+  }
   if (read < 4) pass.Copy(kName, elements, read, 4);
   pass.Elementwise(kName, elements, 4, 4, 1);
   pass.Elementwise(kName, elements, 8, 4, 1);
@@ -70,6 +75,38 @@ void RmsNormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
   pass.Elementwise(kName, elements, 8, 4, 1);
   pass.Elementwise(kName, elements, 8, 4, 1);
   if (read < 4) pass.Copy(kName, elements, 4, read);
+}
+
+// Norms without weights, whatever else the model has.
+void BareNormForward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
+  RmsNormForward(pass, rows, width, read, /*scaled=*/false);
+}
+void BareNormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
+  RmsNormBackward(pass, rows, width, read, /*scaled=*/false);
+}
+
+// A norm of the pass forward or backward.
+using NormPass = void (*)(Pass&, int64_t, int64_t, int64_t);
+
+void HeadNorms(Pass& pass,
+               NormPass norm,
+               int64_t query_tokens,
+               int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  switch (a.query_key_norm) {
+    case QueryKeyNorm::kNone:
+      return;
+    case QueryKeyNorm::kHead:
+    case QueryKeyNorm::kEachHead:
+    case QueryKeyNorm::kRotated:
+      norm(pass, query_tokens * a.heads, a.query_head_size(), pass.element);
+      norm(pass, key_tokens * a.key_heads(), a.query_head_size(), pass.element);
+      return;
+    case QueryKeyNorm::kWhole:
+      norm(pass, query_tokens, a.query_width(), pass.element);
+      norm(pass, key_tokens, a.key_width(), pass.element);
+      return;
+  }
 }
 
 }  // namespace
@@ -110,19 +147,24 @@ int64_t NormWidth(const Pass& pass, int64_t read) {
   return pass.autocast ? 4 : read;
 }
 
-void HeadNorms(Pass& pass,
-               NormPass norm,
-               int64_t query_tokens,
-               int64_t key_tokens) {
-  const Architecture& a = pass.architecture;
-  if (a.query_key_norm == QueryKeyNorm::kHead ||
-      a.query_key_norm == QueryKeyNorm::kEachHead) {
-    norm(pass, query_tokens * a.heads, a.query_head_size(), pass.element);
-    norm(pass, key_tokens * a.key_heads(), a.query_head_size(), pass.element);
-  } else if (a.query_key_norm == QueryKeyNorm::kWhole) {
-    norm(pass, query_tokens, a.query_width(), pass.element);
-    norm(pass, key_tokens, a.key_width(), pass.element);
-  }
+void HeadNormsForward(Pass& pass,
+                      bool rotates,
+                      int64_t query_tokens,
+                      int64_t key_tokens) {
+  const bool bare = pass.architecture.query_key_norm == QueryKeyNorm::kRotated;
+  if (bare && !rotates) return;
+  HeadNorms(
+      pass, bare ? &BareNormForward : &NormForward, query_tokens, key_tokens);
+}
+
+void HeadNormsBackward(Pass& pass,
+                       bool rotates,
+                       int64_t query_tokens,
+                       int64_t key_tokens) {
+  const bool bare = pass.architecture.query_key_norm == QueryKeyNorm::kRotated;
+  if (bare && !rotates) return;
+  HeadNorms(
+      pass, bare ? &BareNormBackward : &NormBackward, query_tokens, key_tokens);
 }
 
 void Dropout(Pass& pass, int64_t elements, int64_t width) {

@@ -8,9 +8,6 @@
 
 namespace trainfare::model::internal {
 
-// A norm of the pass forward or backward.
-using NormPass = void (*)(Pass&, int64_t, int64_t, int64_t);
-
 // Norms of so many rows of a width; `read`: bytes of an element of what is
 // normed.
 void NormForward(Pass& pass, int64_t rows, int64_t width, int64_t read);
@@ -19,11 +16,16 @@ void NormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read);
 // Autocast keeps the factor of a norm in fp32, and so is what it makes.
 int64_t NormWidth(const Pass& pass, int64_t read);
 
-// Norms of queries and keys, which their projections leave narrow.
-void HeadNorms(Pass& pass,
-               NormPass norm,
-               int64_t query_tokens,
-               int64_t key_tokens);
+// Norms of queries and keys, which their projections leave narrow. `rotates`: in
+// a block with rotary positions.
+void HeadNormsForward(Pass& pass,
+                      bool rotates,
+                      int64_t query_tokens,
+                      int64_t key_tokens);
+void HeadNormsBackward(Pass& pass,
+                       bool rotates,
+                       int64_t query_tokens,
+                       int64_t key_tokens);
 
 // A kernel of its own; none where nothing is dropped out.
 void Dropout(Pass& pass, int64_t elements, int64_t width);

@@ -14,11 +14,12 @@ void ForwardPass(Pass& pass) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   pass.Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
+  const bool biased = !a.relative_bias_each_block;
   EmbeddingsForward(pass, w.tokens());
-  PositionBiasForward(pass, w.sequence_length);
+  if (biased) PositionBiasForward(pass, w.sequence_length);
   if (a.two_sided()) {
     EmbeddingsForward(pass, w.decoder_tokens());
-    PositionBiasForward(pass, w.decoder_length());
+    if (biased) PositionBiasForward(pass, w.decoder_length());
   }
   if (pass.casts_weights) CastWeights(pass);
   pass.Close();
@@ -70,11 +71,12 @@ void BackwardPass(Pass& pass) {
   BlocksBackward(pass, lowest, kept, /*again=*/true);
   if (w.trainable.everything()) {
     pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
+    const bool biased = !a.relative_bias_each_block;
     EmbeddingsBackward(pass, w.tokens());
-    PositionBiasBackward(pass, w.sequence_length);
+    if (biased) PositionBiasBackward(pass, w.sequence_length);
     if (a.two_sided()) {
       EmbeddingsBackward(pass, w.decoder_tokens());
-      PositionBiasBackward(pass, w.decoder_length());
+      if (biased) PositionBiasBackward(pass, w.decoder_length());
     }
     pass.Close();
   }

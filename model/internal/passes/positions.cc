@@ -29,10 +29,11 @@ Rotated RotatedElements(const Pass& pass,
   Rotated rotated;
   rotated.queries = query_tokens * a.heads * size;
   rotated.keys = key_tokens * key_heads * size;
-  // Behind norms queries and keys are as these leave them.
-  rotated.read = a.query_key_norm == QueryKeyNorm::kNone
-                     ? pass.element
-                     : NormWidth(pass, pass.element);
+  // Behind norms queries and keys are as these leave them; Llama 4's stand
+  // behind it.
+  const bool normed = a.query_key_norm != QueryKeyNorm::kNone &&
+                      a.query_key_norm != QueryKeyNorm::kRotated;
+  rotated.read = normed ? NormWidth(pass, pass.element) : pass.element;
   rotated.written = RotatedWidth(pass, shape);
   return rotated;
 }

@@ -36,8 +36,8 @@ void WidenRotatedGradient(Pass& pass,
                           const AttentionShape& shape,
                           int64_t elements);
 
-// Raffel et al. 2020, section 2.1: once for all blocks of a side, from
-// distances to buckets, from these to a bias a head, and, operation by
+// Raffel et al. 2020, section 2.1: once for all blocks of a side, or for each
+// (UMT5), from distances to buckets, from these to a bias a head, and, operation by
 // operation, the mask of each sequence with it.
 void PositionBiasForward(Pass& pass, int64_t length);
 

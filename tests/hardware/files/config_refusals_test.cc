@@ -45,9 +45,9 @@ TEST_CASE("of a model around a language model that one is read") {
   };
   CHECK(refusal("{}") == ".json:1:17: text_config.model_type: missing");
   CHECK(refusal("4") == ".json:1:17: text_config: expected an object, got 4");
-  CHECK(refusal(R"({"model_type": "llama4_text"})")
+  CHECK(refusal(R"({"model_type": "llama5_text"})")
             .starts_with(".json:1:32: text_config.model_type: unknown type "
-                         "\"llama4_text\"; did you mean"));
+                         "\"llama5_text\"; did you mean"));
   CHECK(
       refusal(R"({"model_type": "llama", "num_hidden_layers": -1})")
           .starts_with(".json:1:62: text_config.num_hidden_layers: expected "));
@@ -78,7 +78,14 @@ TEST_CASE("of a model around a language model that one is read") {
         "got true");
   CHECK(PlacedRefusal(R"({"model_type": "llama", "vision_config": {}})") ==
         ".json:1:42: vision_config: expected a language model, got one with "
-        "images");
+        "images; the text_config of such a file is read alone");
+  // A file of no language at all says of what it is.
+  CHECK(PlacedRefusal(R"({"model_type": "vit", "image_size": 224})")
+            .starts_with(".json:1:16: model_type: unknown type \"vit\", of "
+                         "images; "));
+  CHECK(PlacedRefusal(R"({"model_type": "whisper", "num_mel_bins": 80})")
+            .starts_with(".json:1:16: model_type: unknown type \"whisper\", of "
+                         "sound; "));
 }
 
 // One key to a line, so that a place is easy to count.
@@ -303,6 +310,41 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("moe_layer_start_index": 5, "num_key_value_heads": 4)",
              "8:26: moe_layer_start_index: expected a count of at most 4, got "
              "5"},
+        Case{"llama4_text",
+             R"("moe_layers": [0, 2])",
+             "8:15: moe_layers: expected the last of every so many of 4 "
+             "blocks, got [0,2]"},
+        Case{"llama4_text",
+             R"("moe_layers": [1, 3, 5])",
+             "8:15: moe_layers: expected the last of every so many of 4 "
+             "blocks, got [1,3,5]"},
+        Case{"llama4_text",
+             R"("moe_layers": "all")",
+             "8:15: moe_layers: expected the last of every so many of 4 "
+             "blocks, got \"all\""},
+        Case{"llama4_text",
+             R"("interleave_moe_layer_step": 0)",
+             "8:30: interleave_moe_layer_step: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"llama4_text",
+             R"("attention_chunk_size": null)",
+             "8:25: attention_chunk_size: missing"},
+        Case{"llama4_text",
+             R"("no_rope_layers": [1, 2, 1, 0])",
+             "8:23: no_rope_layers[1]: expected 0 or 1, got 2"},
+        Case{"llama4_text",
+             R"("layer_types": ["chunked_attention", "sliding_attention",
+                "full_attention", "full_attention"])",
+             "8:38: layer_types[1]: expected full_attention or "
+             "chunked_attention, got \"sliding_attention\"; other blocks are "
+             "not counted"},
+        Case{"olmoe",
+             R"("clip_qkv": "8")",
+             "8:13: clip_qkv: expected a number above 0, got \"8\""},
+        Case{"phimoe",
+             R"("hidden_dropout": 0.1)",
+             "8:19: hidden_dropout: expected 0 as attention_dropout, got 0.1; "
+             "one share is counted for both"},
         Case{"flex_olmo",
              R"("clip_qkv": 8.0)",
              "8:13: clip_qkv: not understood for model_type flex_olmo; it may "

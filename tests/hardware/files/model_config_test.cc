@@ -242,6 +242,23 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
               "d_model": 768, "vocab_size": 50265,
               "max_position_embeddings": 1024, "scale_embedding": false})",
        139420416},
+      // facebook/mbart-large-cc25
+      {R"({"model_type": "mbart", "encoder_layers": 12,
+           "decoder_layers": 12, "encoder_attention_heads": 16,
+           "decoder_attention_heads": 16, "encoder_ffn_dim": 4096,
+           "decoder_ffn_dim": 4096, "d_model": 1024, "vocab_size": 250027,
+           "max_position_embeddings": 1024, "scale_embedding": true,
+           "add_final_layer_norm": true, "normalize_before": true,
+           "normalize_embedding": true, "static_position_embeddings": false,
+           "add_bias_logits": false, "is_encoder_decoder": true})",
+       610851840},
+      // google/umt5-small
+      {R"({"model_type": "umt5", "num_layers": 8, "num_decoder_layers": 8,
+           "d_model": 512, "num_heads": 6, "d_kv": 64, "d_ff": 1024,
+           "vocab_size": 256384, "feed_forward_proj": "gated-gelu",
+           "is_gated_act": true, "scalable_attention": true,
+           "tie_word_embeddings": false})",
+       306601984},
       // xlm-roberta-base, camembert-base
       {R"({"model_type": "xlm-roberta", )" + kEncoder +
            R"("vocab_size": 250002, "max_position_embeddings": 514,
@@ -457,18 +474,20 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("model_type: unknown type \"longt5\""));
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "arcee, bart, bert, bloom, camembert, chatglm, codegen, cohere, "
-        "cohere2, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
-        "electra, ernie4_5, ernie4_5_moe, exaone, exaone4, falcon, "
-        "flex_olmo, gemma, gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, "
-        "gpt_bigcode, gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
+        "arcee, baichuan, bart, bert, bloom, camembert, chatglm, "
+        "codegen, cohere, cohere2, dbrx, deepseek, deepseek_v2, "
+        "deepseek_v3, distilbert, dots1, electra, ernie4_5, "
+        "ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "
+        "gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, "
+        "gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
         "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
-        "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, llama, "
-        "m2m_100, marian, megatron-bert, minicpm, ministral, mistral, "
-        "mixtral, modernbert, mpt, mt5, nemotron, olmo, olmo2, olmo3, olmoe, "
-        "openai-gpt, opt, pegasus, persimmon, phi, phi3, qwen, qwen2, "
-        "qwen2_moe, qwen3, qwen3_moe, roberta, seed_oss, smollm3, stablelm, "
-        "starcoder2, t5, vaultgemma, xlm-roberta");
+        "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, "
+        "llama, llama4_text, m2m_100, marian, mbart, megatron-bert, "
+        "minicpm, ministral, mistral, mixtral, modernbert, mpt, mt5, "
+        "nemotron, olmo, olmo2, olmo3, olmoe, openai-gpt, opt, pegasus, "
+        "persimmon, phi, phi3, phimoe, qwen, qwen2, qwen2_moe, qwen3, "
+        "qwen3_moe, roberta, seed_oss, smollm3, stablelm, starcoder2, "
+        "t5, umt5, vaultgemma, xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

@@ -127,6 +127,29 @@ TEST_CASE("parameters of types with code of their own") {
                 "scale_emb": 12, "dim_model_base": 256,
                 "scale_depth": 1.4})",
             2724880896},
+        // baichuan-inc/Baichuan-7B, Baichuan-13B-Base: Llama's of so many words
+        Published{
+            R"({"model_type": "baichuan", "num_hidden_layers": 32,
+                "hidden_size": 4096, "num_attention_heads": 32,
+                "intermediate_size": 11008, "vocab_size": 64000,
+                "max_position_embeddings": 4096, "hidden_act": "silu",
+                "tie_word_embeddings": false})",
+            7000559616},
+        Published{
+            R"({"model_type": "baichuan", "num_hidden_layers": 40,
+                "hidden_size": 5120, "num_attention_heads": 40,
+                "intermediate_size": 13696, "vocab_size": 64000,
+                "model_max_length": 4096, "hidden_act": "silu",
+                "gradient_checkpointing": false})",
+            13264901120},
+        // baichuan-inc/Baichuan2-7B-Base
+        Published{
+            R"({"model_type": "baichuan", "num_hidden_layers": 32,
+                "hidden_size": 4096, "num_attention_heads": 32,
+                "intermediate_size": 11008, "vocab_size": 125696,
+                "max_position_embeddings": 4096, "model_max_length": 4096,
+                "hidden_act": "silu", "z_loss_weight": 0})",
+            7505973248},
         // Qwen/Qwen-7B
         Published{
             R"({"model_type": "qwen", "num_hidden_layers": 32,
@@ -232,6 +255,26 @@ TEST_CASE("parameters of decoders before today's, and of two sides") {
   }
 }
 
+TEST_CASE("Baichuan's positions and logits are of its sizes and versions") {
+  const auto read = [](std::string_view keys) {
+    return Understood(fmt::format(
+        R"({{"model_type": "baichuan", "num_hidden_layers": 2,
+             "hidden_size": 64, "num_attention_heads": 4,
+             "intermediate_size": 128, {}}})",
+        keys));
+  };
+  const model::Architecture first =
+      read(R"("vocab_size": 64000, "max_position_embeddings": 4096)");
+  CHECK(first.position_kind == model::PositionKind::kRotary);
+  CHECK_FALSE(first.unit_output_rows);
+  CHECK_FALSE(first.separate_projections);
+  const model::Architecture larger =
+      read(R"("vocab_size": 125696, "model_max_length": 4096)");
+  CHECK(larger.position_kind == model::PositionKind::kAlibi);
+  CHECK(larger.positions == 4096);
+  CHECK(larger.unit_output_rows);
+}
+
 TEST_CASE("MPT's and GPT-Neo's blocks are those of their presets") {
   model::Architecture preset = model::FindArchitecture("mpt-7b");
   preset.name = "mpt";
@@ -272,9 +315,34 @@ TEST_CASE("keys of such types that change what is computed are refused") {
   };
   for (const Case& one :
        {Case{"mpt",
-             R"("attn_config": {"clip_qkv": 6})",
-             "attn_config.clip_qkv: not understood for model_type mpt; it may "
+             R"("attn_config": {"clip_kv": 6})",
+             "attn_config.clip_kv: not understood for model_type mpt; it may "
+             "change what a step computes; did you mean \"clip_qkv\"?"},
+        Case{"dbrx",
+             R"("max_seq_len": 64, "attn_config": {"clip_qkv": 0})",
+             "attn_config.clip_qkv: expected a number above 0, got 0"},
+        Case{"dbrx",
+             R"("max_seq_len": 64, "attn_config": {"qk_ln": true})",
+             "attn_config.qk_ln: not understood for model_type dbrx; it may "
              "change what a step computes"},
+        Case{"dbrx",
+             R"("max_seq_len": 64, "attn_config": {},
+                "ffn_config": {"moe_bias": true})",
+             "ffn_config.moe_bias: not understood for model_type dbrx; it may "
+             "change what a step computes"},
+        Case{"dbrx",
+             R"("max_seq_len": 64, "attn_config": {},
+                "ffn_config": {"ffn_act_fn": {"name": "tanhh"}})",
+             "ffn_config.ffn_act_fn.name: expected silu, gelu, "},
+        Case{"dbrx",
+             R"("max_seq_len": 64, "attn_config": {},
+                "ffn_config": {"ffn_act_fn": {"approximate": "tanh"}})",
+             "ffn_config.ffn_act_fn.name: missing"},
+        Case{"dbrx", R"("max_seq_len": 64)", "attn_config: missing"},
+        Case{"baichuan",
+             R"("model_max_length": 4096)",
+             "vocab_size: expected 64000 or 125696, of the first or the "
+             "second version, whose logits differ, got 100"},
         Case{"mpt",
              R"("attn_config": {"alibi": false})",
              "attn_config.alibi: expected true, got false"},
@@ -284,7 +352,7 @@ TEST_CASE("keys of such types that change what is computed are refused") {
              "1"},
         Case{"mpt",
              R"("attn_config": [])",
-             "attn_config: expected a map, got []"},
+             "attn_config: expected an object, got []"},
         Case{"mpt",
              R"("no_bias": false)",
              "no_bias: expected true, got false; nothing else is counted"},

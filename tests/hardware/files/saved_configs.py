@@ -27,7 +27,7 @@ ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
 TYPES = {
     "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
     "cohere": {**FEW, "use_qk_norm": True},
-    "cohere2": FEW, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
+    "cohere2": FEW, "dbrx": {"n_layers": 4}, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
     "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
     "ernie4_5_moe": FEW, "exaone4": FEW, "falcon": FEW, "flex_olmo": FEW,
     "gemma": FEW, "gemma2": FEW,
@@ -37,9 +37,9 @@ TYPES = {
     "granitemoe": FEW, "granitemoehybrid": ATTENTION, "granitemoeshared": FEW,
     "helium": FEW, "hunyuan_v1_dense": {**FEW, "head_dim": 128},
     "hunyuan_v1_moe": {**FEW, "head_dim": 128},
-    "llama": FEW,
+    "llama": FEW, "llama4_text": {**FEW, "interleave_moe_layer_step": 2},
     "m2m_100": {"encoder_layerdrop": 0, "decoder_layerdrop": 0},
-    "marian": {"scale_embedding": True},
+    "marian": {"scale_embedding": True}, "mbart": {},
     "megatron-bert": FEW,
     "ministral": {**FEW, "head_dim": 128}, "mistral": FEW, "mixtral": FEW,
     "modernbert": FEW, "mpt": {}, "mt5": {}, "nemotron": {**FEW, "num_key_value_heads": 8},
@@ -47,10 +47,10 @@ TYPES = {
     "olmoe": FEW, "openai-gpt": {},
     "opt": {},
     "pegasus": {"scale_embedding": True}, "persimmon": FEW, "phi": FEW,
-    "phi3": {**FEW, "pad_token_id": 0}, "qwen2": FEW, "qwen2_moe": FEW,
+    "phi3": {**FEW, "pad_token_id": 0}, "phimoe": FEW, "qwen2": FEW, "qwen2_moe": FEW,
     "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
-    "starcoder2": FEW, "t5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
+    "starcoder2": FEW, "t5": {}, "umt5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
 ENCODERS = {"bert", "camembert", "distilbert", "electra", "megatron-bert",
             "modernbert", "roberta", "xlm-roberta"}
