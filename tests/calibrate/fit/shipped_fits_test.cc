@@ -300,8 +300,9 @@ TEST_CASE("fits without a workload are as fits to the others" *
     double sum_of_sigmas = 0;
     double scatter = 0;
     double count = 0;
-    for (const auto& [work, left_out] : works) {
-      CAPTURE(work);
+    for (const auto& of_work : works) {
+      CAPTURE(of_work.first);
+      const std::vector<Observation>& left_out = of_work.second;
       std::set<std::string> labels;
       for (const Observation& o : left_out) labels.insert(o.label);
       std::vector<Observation> others = rows;
