@@ -63,6 +63,8 @@ struct GemmExtents {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+
+  friend bool operator==(const GemmExtents&, const GemmExtents&) = default;
 };
 
 // One launch. A multiply-add is 2 FLOPs.
@@ -90,6 +92,8 @@ struct Kernel {
   int64_t launches = 1;  // alike and in a row (a for-loop over tensors)
 
   int64_t bytes() const { return bytes_read + bytes_written; }
+
+  friend bool operator==(const Kernel&, const Kernel&) = default;
 };
 
 enum class SegmentRole {

@@ -32,47 +32,75 @@ int64_t PassesInStep(const Workload& workload, Phase phase) {
 
 namespace {
 
-// Flash attention alone passes over what masks hide.
-Attention AttentionOver(CountedPairs pairs) {
-  return pairs == CountedPairs::kAll ? Attention::kMaterialised
-                                     : Attention::kFlash;
+// Flash attention alone passes over pairs that masks hide: of the FLOPs of its
+// products follow the pairs that it sees.
+//
+//   pairs seen = F / f
+//
+//   F  FLOPs of its kernel
+//   f  FLOPs of a pair: 2 (q + v) forward, and backward twice that, and 2 q of
+//      the scores computed anew, which do not count; q and v: sizes of a head's
+//      queries and values
+ModelFlops FlopsOfFlash(const Kernel& kernel, const Architecture& a) {
+  const bool backward = kernel.name == "flash attention gradient";
+  const int64_t query = a.query_head_size();
+  const int64_t products = query + a.context_head_size();
+  const int64_t counted = backward ? 4 * products : 2 * products;
+  const int64_t of_pair = backward ? counted + 2 * query : counted;
+  const GemmExtents& g = kernel.gemm;
+  return {counted * g.batch * g.m * g.n,
+          counted * (kernel.matrix_flops / of_pair)};
 }
 
-// Of the five products of flash's backward pass, the scores computed anew: one
-// over queries' size, of three over that and two over values'.
-int64_t RecomputedScores(const KernelList& list, const Architecture& a) {
-  int64_t flops = 0;
+// Of the passes of `w`, which has flash attention.
+ModelFlops FlopsOfPasses(const Workload& w) {
+  ModelFlops sum;
+  const KernelList list = ExpandKernels(w);
   for (const Segment& segment : list.segments) {
     for (const Kernel& kernel : list.Of(segment)) {
-      if (kernel.name != "flash attention gradient") continue;
-      const int64_t size = a.query_head_size();
-      const int64_t sizes = 3 * size + 2 * a.context_head_size();
-      flops += segment.repeat * kernel.launches *
-               (kernel.matrix_flops / sizes) * size;
+      const ModelFlops once =
+          kernel.kind == KernelKind::kAttention
+              ? FlopsOfFlash(kernel, w.architecture)
+              : ModelFlops{kernel.matrix_flops, kernel.matrix_flops};
+      const int64_t times = segment.repeat * kernel.launches;
+      sum.all += times * once.all;
+      sum.seen += times * once.seen;
     }
   }
-  return flops;
+  return sum;
+}
+
+ModelFlops ForwardFlopsByPairs(const Workload& workload) {
+  Workload forward = workload;
+  // Alone it has the logits of all positions once.
+  forward.work = Work::kForward;
+  forward.stack.attention = Attention::kFlash;
+  return FlopsOfPasses(forward);
 }
 
 }  // namespace
 
-int64_t MicroBatchModelFlops(const Workload& workload, CountedPairs pairs) {
+ModelFlops MicroBatchFlopsByPairs(const Workload& workload) {
   // In full training every product of the forward pass has two in the backward.
   const int64_t passes_alike = workload.work == Work::kForward ? 1 : 3;
   if (passes_alike == 1 || workload.trainable.everything()) {
-    return passes_alike * ForwardModelFlops(workload, pairs);
+    const ModelFlops forward = ForwardFlopsByPairs(workload);
+    return {passes_alike * forward.all, passes_alike * forward.seen};
   }
-  // Nothing recomputed: neither checkpointed blocks nor flash's scores.
+  // Nothing recomputed.
   Workload passes = workload;
   passes.work = Work::kForwardBackward;
   passes.gradient_checkpointing = false;
   passes.checkpointed_blocks = 0;
-  passes.stack.attention = AttentionOver(pairs);
+  passes.operation_checkpointing = false;
+  passes.attention_checkpointing = false;
+  passes.stack.attention = Attention::kFlash;
   passes.compression = {};
-  const KernelList list = ExpandKernels(passes);
-  return list.Counts(Phase::kForward).matrix_flops +
-         list.Counts(Phase::kBackward).matrix_flops -
-         RecomputedScores(list, workload.architecture);
+  return FlopsOfPasses(passes);
+}
+
+int64_t MicroBatchModelFlops(const Workload& workload, CountedPairs pairs) {
+  return MicroBatchFlopsByPairs(workload).Of(pairs);
 }
 
 int64_t StepModelFlops(const Workload& workload) {
@@ -80,11 +108,7 @@ int64_t StepModelFlops(const Workload& workload) {
 }
 
 int64_t ForwardModelFlops(const Workload& workload, CountedPairs pairs) {
-  Workload forward = workload;
-  // Alone it has the logits of all positions once.
-  forward.work = Work::kForward;
-  forward.stack.attention = AttentionOver(pairs);
-  return ExpandKernels(forward).Counts(Phase::kForward).matrix_flops;
+  return ForwardFlopsByPairs(workload).Of(pairs);
 }
 
 }  // namespace trainfare::model

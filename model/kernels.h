@@ -29,6 +29,15 @@ enum class CountedPairs {
   kSeen  // as masks leave them: Megatron-LM's training.py, half of causal ones
 };
 
+// FLOPs of products by either rule, both of one walk over the kernels.
+struct ModelFlops {
+  int64_t all = 0;
+  int64_t seen = 0;
+  int64_t Of(CountedPairs pairs) const {
+    return pairs == CountedPairs::kAll ? all : seen;
+  }
+};
+
 // FLOPs of all matrix products of one micro-batch's forward pass, counted once:
 // its "model FLOPs".
 int64_t ForwardModelFlops(const Workload& workload,
@@ -38,6 +47,7 @@ int64_t ForwardModelFlops(const Workload& workload,
 // alone, or the backward pass, too, as far as weights train. That is three
 // forward passes in full training, whatever is recomputed, and less where
 // gradients of frozen weights are not computed.
+ModelFlops MicroBatchFlopsByPairs(const Workload& workload);
 int64_t MicroBatchModelFlops(const Workload& workload,
                              CountedPairs pairs = CountedPairs::kAll);
 

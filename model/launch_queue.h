@@ -36,20 +36,22 @@ struct LaunchMap {
   void Append(const Seconds<T>& host_cost,
               const Seconds<T>& device_time,
               int64_t times) {
-    Seconds<T> host_path = host + (host_cost + device_time);
     if (times == 1) {
+      host += host_cost;
+      // The kernel begins when it is launched, and no other is at work.
+      if (path < host) path = host;
       path += device_time;
       device += device_time;
-      host += host_cost;
-    } else {
-      host_path +=
-          Longer(host_cost, device_time) * static_cast<double>(times - 1);
-      const Seconds<T> all = device_time * static_cast<double>(times);
-      path += all;
-      device += all;
-      host += host_cost * static_cast<double>(times);
+      return;
     }
+    const Seconds<T> host_path = host + (host_cost + device_time +
+                                         Longer(host_cost, device_time) *
+                                             static_cast<double>(times - 1));
+    const Seconds<T> all = device_time * static_cast<double>(times);
+    path += all;
     if (path < host_path) path = host_path;
+    device += all;
+    host += host_cost * static_cast<double>(times);
   }
   LaunchMap Repeated(int64_t times) const {
     if (times == 1) return *this;

@@ -1,7 +1,7 @@
 #include "model/memory.h"
 
-#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "model/activations.h"
 #include "model/internal/rank_memory.h"
@@ -22,12 +22,15 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
                               rank.LowestBlock(activations.lowest),
                               rank.BackwardEnd(),
                               rank.OptimizerStep()};
-  MemoryEstimate worst = std::max_element(moments.begin(),
-                                          moments.end(),
-                                          [](const Moment& x, const Moment& y) {
-                                            return x.total() < y.total();
-                                          })
-                             ->Estimate();
+  const Moment* most = nullptr;
+  Bytes<> held;
+  for (const Moment& moment : moments) {
+    const Bytes<> total = moment.total();
+    if (most != nullptr && total <= held) continue;
+    most = &moment;
+    held = total;
+  }
+  MemoryEstimate worst = most->Estimate();
   worst.of_other_streams = rank.OfOtherStreams(worst);
   return worst;
 }
@@ -48,6 +51,7 @@ struct MemoryOfBatches::Last {
   Workload workload;
   MemorySurroundings surroundings;
   RankMemory rank;
+  MemoryEstimate estimate;
 };
 
 MemoryOfBatches::MemoryOfBatches() = default;
@@ -58,11 +62,17 @@ MemoryOfBatches& MemoryOfBatches::operator=(MemoryOfBatches&&) noexcept =
 
 MemoryEstimate MemoryOfBatches::Estimate(
     const Workload& w, const MemorySurroundings& surroundings) {
-  if (last_) last_->workload.batch = w.batch;
-  if (!last_ || last_->surroundings != surroundings || last_->workload != w) {
-    last_ = std::make_unique<Last>(w, surroundings);
+  if (last_) {
+    const int64_t batch = std::exchange(last_->workload.batch, w.batch);
+    if (last_->surroundings != surroundings || last_->workload != w) {
+      last_.reset();
+    } else if (batch == w.batch) {
+      return last_->estimate;
+    }
   }
-  return WorstOf(last_->rank, last_->workload);
+  if (!last_) last_ = std::make_unique<Last>(w, surroundings);
+  last_->estimate = WorstOf(last_->rank, last_->workload);
+  return last_->estimate;
 }
 
 }  // namespace trainfare::model

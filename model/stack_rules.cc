@@ -22,10 +22,6 @@ int64_t BytesOfLossLogit(const Workload& w) {
   return narrow ? BytesPerElement(w.precision) : 4;
 }
 
-bool OperationByOperation(const Stack& stack) {
-  return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
-}
-
 bool JoinsProjections(const Workload& workload) {
   return RulesOf(workload).joins_projections ||
          workload.architecture.joint_projection();

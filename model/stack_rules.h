@@ -265,7 +265,9 @@ inline constexpr int64_t kExpertsOfShard = 10;
 int64_t BytesOfLossLogit(const Workload& workload);
 
 // One kernel per framework operation in the layers.
-bool OperationByOperation(const Stack& stack);
+constexpr bool OperationByOperation(const Stack& stack) {
+  return RulesOf(stack.fusion).block == BlockKernels::kByOperation;
+}
 
 // Whether one product makes the queries, keys and values of one side.
 bool JoinsProjections(const Workload& workload);

@@ -91,19 +91,6 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
 
 }  // namespace
 
-int64_t BytesPerElement(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-    case Precision::kTf32:
-      return 4;
-    case Precision::kFp16:
-    case Precision::kBf16:
-    case Precision::kFp8:
-      return 2;
-  }
-  ENSURE(false, "a precision without a width");
-}
-
 Precision OutsideBlockProducts(Precision precision) {
   return precision == Precision::kFp8 ? Precision::kBf16 : precision;
 }

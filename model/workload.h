@@ -609,12 +609,23 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// Bytes of one element of the tensors that go from kernel to kernel.
-int64_t BytesPerElement(Precision precision);
 // Bytes of an fp32 number, as gradients and master parameters are kept.
 inline constexpr int64_t kSingle = 4;
 // Bytes of an fp16 or bf16 number.
 inline constexpr int64_t kHalf = 2;
+// Bytes of one element of the tensors that go from kernel to kernel.
+constexpr int64_t BytesPerElement(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+    case Precision::kTf32:
+      return kSingle;
+    case Precision::kFp16:
+    case Precision::kBf16:
+    case Precision::kFp8:
+      break;
+  }
+  return kHalf;
+}
 // Bytes of an operand that was cast for a product.
 inline constexpr int64_t kBytesOfFp8 = 1;
 // Of blocks of them; a scale is a byte (OCP Microscaling Formats 1.0, 5.1).

@@ -407,6 +407,7 @@ double Predictor::LogSigma(const LogTimes& times,
   const size_t count = values_.size();
   double variance = 0.0;
   for (size_t i = 0; i < count; ++i) {
+    if (gradient[i] == 0.0) continue;  // the step does not hang on it
     double moved = 0.0;
     for (size_t j = 0; j < count; ++j) {
       moved += fit_.covariance[i * count + j] * gradient[j];

@@ -76,7 +76,9 @@ struct KindFacts {
 // What the file of a kind says. Read once.
 const KindFacts& FactsOfKind(DeviceKind kind);
 inline const GpuFacts& FactsOfGpus() {
-  return FactsOfKind(DeviceKind::kGpu).gpu;
+  // Every kernel of a step asks.
+  static const GpuFacts& facts = FactsOfKind(DeviceKind::kGpu).gpu;
+  return facts;
 }
 inline const ProcessorFacts& FactsOfProcessors() {
   return FactsOfKind(DeviceKind::kCpu).processor;

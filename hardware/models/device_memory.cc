@@ -25,6 +25,27 @@ double GapsOf(const Device& device, const model::Workload& w) {
                                           : FactsOfGpus().memory_gaps;
 }
 
+// What is needed without gaps.
+MemoryPlan PlanTensors(const Device& device,
+                       const model::Workload& workload,
+                       int64_t devices,
+                       int64_t ranks_per_device,
+                       model::MemoryOfBatches& memory) {
+  const auto plan = [&](const model::Workload& held) {
+    return KindOf(device).plan_memory(
+        device,
+        held,
+        SurroundingsOf(device, devices),
+        device.memory_capacity / static_cast<double>(ranks_per_device),
+        memory);
+  };
+  if (!device.inference_only) return plan(workload);
+  // What never trains keeps no fp32 weights to round.
+  model::Workload held = workload;
+  held.stack.narrow_weights = true;
+  return plan(held);
+}
+
 }  // namespace
 
 model::MemorySurroundings SurroundingsOf(const Device& device,
@@ -41,20 +62,11 @@ MemoryPlan PlanMemory(const Device& device,
                       int64_t devices,
                       int64_t ranks_per_device,
                       model::MemoryOfBatches& memory) {
-  const model::Bytes<> capacity =
-      device.memory_capacity / static_cast<double>(ranks_per_device);
-  const auto plan = [&](const model::Workload& held) {
-    MemoryPlan planned = KindOf(device).plan_memory(
-        device, held, SurroundingsOf(device, devices), capacity, memory);
-    model::MemoryEstimate& needed = planned.needed;
-    needed.in_gaps = needed.without_context() * GapsOf(device, held);
-    return planned;
-  };
-  if (!device.inference_only) return plan(workload);
-  // What never trains keeps no fp32 weights to round.
-  model::Workload held = workload;
-  held.stack.narrow_weights = true;
-  return plan(held);
+  MemoryPlan plan =
+      PlanTensors(device, workload, devices, ranks_per_device, memory);
+  model::MemoryEstimate& needed = plan.needed;
+  needed.in_gaps = needed.without_context() * GapsOf(device, workload);
+  return plan;
 }
 
 MemoryPlan PlanMemory(const Device& device,
@@ -77,7 +89,7 @@ std::optional<int64_t> LargestBatch(const Device& device,
   const auto needed = [&](int64_t batch) {
     w.batch = batch;
     const MemoryPlan plan =
-        PlanMemory(device, w, devices, ranks_per_device, memory);
+        PlanTensors(device, w, devices, ranks_per_device, memory);
     capacity = plan.capacity;
     return plan.needed.total();
   };

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "hardware/models/device_memory.h"
-#include "model/kernels.h"
 #include "model/sharding.h"
 
 namespace trainfare::scenarios {
@@ -75,15 +74,10 @@ const calibrate::RankMessages& DeviceMemo::Messages(
   });
 }
 
-int64_t DeviceMemo::ModelFlops(const model::Workload& workload) {
+const model::ModelFlops& DeviceMemo::ModelFlops(
+    const model::Workload& workload) {
   return AnswerTo(OfOneRank(workload), model_flops_, [](const auto& one) {
-    return model::MicroBatchModelFlops(one);
-  });
-}
-
-int64_t DeviceMemo::SeenFlops(const model::Workload& workload) {
-  return AnswerTo(OfOneRank(workload), seen_flops_, [](const auto& one) {
-    return model::MicroBatchModelFlops(one, model::CountedPairs::kSeen);
+    return model::MicroBatchFlopsByPairs(one);
   });
 }
 

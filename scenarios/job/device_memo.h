@@ -14,6 +14,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "hardware/models/memory_plan.h"
 #include "hardware/models/step_time.h"
+#include "model/kernels.h"
 #include "model/memory.h"
 #include "model/workload.h"
 
@@ -38,9 +39,7 @@ class DeviceMemo {
   const calibrate::RankMessages& Messages(const model::Workload& workload);
 
   // FLOPs of a micro-batch as MFU counts them, of all that is asked to run.
-  int64_t ModelFlops(const model::Workload& workload);
-  // The same of the pairs of positions that causal attention sees.
-  int64_t SeenFlops(const model::Workload& workload);
+  const model::ModelFlops& ModelFlops(const model::Workload& workload);
 
   // The plan of one of `devices` ranks, `ranks_per_device` of which share a
   // device's memory; for the largest batch the workload's own does not matter.
@@ -74,8 +73,7 @@ class DeviceMemo {
   Answers<model::Workload, calibrate::StepPrediction> predictions_;
   Answers<model::Workload, hardware::StepTime<double>> times_;
   Answers<model::Workload, calibrate::RankMessages> messages_;
-  Answers<model::Workload, int64_t> model_flops_;
-  Answers<model::Workload, int64_t> seen_flops_;
+  Answers<model::Workload, model::ModelFlops> model_flops_;
   model::MemoryOfBatches memory_;
   Answers<Question, hardware::MemoryPlan> memory_plans_;
   Answers<Question, std::optional<int64_t>> largest_batches_;

@@ -360,37 +360,32 @@ void AverageSteps(const model::RunPlan& plan, Steps& steps, JobEstimate& job) {
       job.samples_per_second * model::MeanLength(job.own_lengths);
 }
 
-// What of the device's peak the mean step makes use of.
+// What of the device's peak the mean step makes use of, of all pairs and in
+// `detail` of those that causal attention sees.
 void CountFlops(DeviceMemo& memo,
                 const model::RunPlan& plan,
+                Detail detail,
                 JobEstimate& job) {
   model::Workload rank = job.workload;
+  double all = 0;
+  double seen = 0;
   for (const model::PaddedLength& length : job.own_lengths) {
     rank.sequence_length = length.length;
-    job.model_flops += length.share *
-                       static_cast<double>(memo.ModelFlops(rank)) *
-                       static_cast<double>(plan.accumulation);
+    const model::ModelFlops& flops = memo.ModelFlops(rank);
+    all += length.share * static_cast<double>(flops.all);
+    seen += length.share * static_cast<double>(flops.seen);
   }
+  job.model_flops = all * static_cast<double>(plan.accumulation);
   const auto peak =
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");
   // Ranks on one processor have its peak between them.
   job.mfu = job.model_flops * static_cast<double>(job.ranks_per_device) /
             ToSeconds(job.step.total()) / peak->base();
-}
-
-// MFU once more, of the pairs that causal attention sees.
-void CountSeenPairs(DeviceMemo& memo, JobEstimate& job) {
-  if (job.workload.architecture.family != model::Family::kDecoder) return;
-  double all = 0;
-  double seen = 0;
-  model::Workload rank = job.workload;
-  for (const model::PaddedLength& length : job.own_lengths) {
-    rank.sequence_length = length.length;
-    all += length.share * static_cast<double>(memo.ModelFlops(rank));
-    seen += length.share * static_cast<double>(memo.SeenFlops(rank));
+  if (detail == Detail::kAll &&
+      job.workload.architecture.family == model::Family::kDecoder) {
+    job.mfu_causal = job.mfu * seen / all;
   }
-  job.mfu_causal = job.mfu * seen / all;
 }
 
 // The intervals of the run: its steps are one error, each time that the
@@ -470,7 +465,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   Steps steps(memo, scenario.workload, cluster, detail);
   AverageSteps(plan, steps, job);
   if (detail == Detail::kStep) return job;
-  CountFlops(memo, plan, job);
+  CountFlops(memo, plan, detail, job);
   job.run = model::EstimateRun(
       plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
@@ -487,7 +482,6 @@ JobEstimate EstimateJob(const Scenario& scenario,
   job.run_low = job.run_high = job.run.total();
   job.run_low_95 = job.run_high_95 = job.run.total();
   if (detail == Detail::kAll) {
-    CountSeenPairs(memo, job);
     BoundRun(scenario, device, open, job);
     job.engines =
         calibrate::EnginesOf(device, job.workload, predictor.values());

@@ -128,6 +128,12 @@ TEST_CASE("model FLOPs of a step are three forward passes, or what trains") {
   again.gradient_checkpointing = true;
   again.stack.attention = Attention::kFlash;
   CHECK(StepModelFlops(again) == StepModelFlops(Frozen(6)));
+  again.gradient_checkpointing = false;
+  again.operation_checkpointing = true;
+  CHECK(StepModelFlops(again) == StepModelFlops(Frozen(6)));
+  again.operation_checkpointing = false;
+  again.attention_checkpointing = true;
+  CHECK(StepModelFlops(again) == StepModelFlops(Frozen(6)));
 }
 
 TEST_CASE("the update visits what trains") {

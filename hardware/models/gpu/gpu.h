@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/kind_facts.h"
@@ -26,6 +27,7 @@
 #include "hardware/models/gpu/tiling.h"
 #include "hardware/models/kind.h"
 #include "hardware/models/step_time.h"
+#include "model/distinct_kernels.h"
 #include "model/error.h"
 #include "model/kernel_time.h"
 #include "model/kernels.h"
@@ -508,6 +510,73 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
   return model::Seconds<T>(a_tensor * static_cast<double>(tensors));
 }
 
+// What one launch of a kernel takes in a step.
+template <class T>
+struct GpuLaunchTime {
+  model::ExposedTime<T> exposed;
+  model::Seconds<T> total;
+};
+
+// The same of all kernels of a step, which all take `slower` times as long as
+// the board's own limit lets them.
+template <class T>
+class GpuLaunchTimes {
+ public:
+  // Of so many kernels. What it is made of must outlive it.
+  GpuLaunchTimes(const Device& device,
+                 const model::Workload& workload,
+                 size_t kernels,
+                 std::span<const T> p,
+                 const std::optional<T>& slower)
+      : device_(device),
+        p_(p),
+        slower_(slower),
+        slower_kernels_(model::RulesOf(workload).slower_kernels),
+        rates_(device, workload),
+        terms_(device, p),
+        distinct_(kernels) {
+    times_.reserve(kernels);
+  }
+  GpuLaunchTimes(const GpuLaunchTimes&) = delete;  // parts refer to others
+  GpuLaunchTimes& operator=(const GpuLaunchTimes&) = delete;
+
+  // The kernel must outlive this.
+  const GpuLaunchTime<T>& Of(const model::Kernel& kernel) {
+    const size_t number = distinct_.NumberOf(kernel);
+    if (number == times_.size()) {
+      const model::ExposedTime<T> exposed = Exposed(kernel);
+      times_.push_back({exposed, exposed.total()});
+    }
+    return times_[number];
+  }
+
+ private:
+  model::ExposedTime<T> Exposed(const model::Kernel& kernel) {
+    std::optional<GpuProducts<T>>& products = GpuKernelRates::Among(
+        kernel, others_, eight_bits_, update_, attention_);
+    if (!products) products.emplace(rates_.Of(kernel), terms_, p_);
+    auto exposed = GpuKernelTime<T>(device_, *products, kernel, terms_, p_);
+    if (slower_kernels_) {
+      exposed.memory = exposed.memory / p_[kGpuCompiledEfficiency];
+    }
+    return slower_ ? exposed * *slower_ : exposed;
+  }
+
+  const Device& device_;
+  std::span<const T> p_;
+  const std::optional<T>& slower_;
+  bool slower_kernels_;
+  GpuKernelRates rates_;
+  GpuTerms<T> terms_;
+  // Most steps have some of them alone.
+  std::optional<GpuProducts<T>> others_;
+  std::optional<GpuProducts<T>> eight_bits_;
+  std::optional<GpuProducts<T>> update_;
+  std::optional<GpuProducts<T>> attention_;
+  model::DistinctKernels distinct_;
+  std::vector<GpuLaunchTime<T>> times_;  // of one launch of each
+};
+
 // A step whose kernels all take `slower` times as long as the board's own limit
 // lets them.
 template <class T>
@@ -517,16 +586,8 @@ StepTime<T> GpuStepSlowed(const Device& device,
                           std::span<const T> p,
                           const std::optional<T>& slower) {
   ENSURE(p.size() == kGpuParameterCount, "parameters of another model");
-  const GpuKernelRates rates(device, workload);
-  const GpuTerms<T> terms(device, p);
-  GpuProducts<T> others(rates.others(), terms, p);
-  GpuProducts<T> eight_bits(rates.eight_bits(), terms, p);
-  GpuProducts<T> update(rates.update(), terms, p);
-  GpuProducts<T> attention(rates.attention(), terms, p);
-  const auto products_of = [&](const model::Kernel& kernel) -> auto& {
-    return GpuKernelRates::Among(kernel, others, eight_bits, update, attention);
-  };
   const model::StackRules& stack = model::RulesOf(workload);
+  GpuLaunchTimes<T> times(device, workload, kernels.kernels.size(), p, slower);
   const model::Seconds<T> launch(LaunchTime<T>(stack.launches, p));
 
   // The two clocks run on through the phases of a step; what a phase waits
@@ -539,14 +600,9 @@ StepTime<T> GpuStepSlowed(const Device& device,
         PhaseTime<T> time;
         model::LaunchMap<T> map;
         for (const model::Kernel& kernel : kernels.Of(segment)) {
-          auto exposed =
-              GpuKernelTime<T>(device, products_of(kernel), kernel, terms, p);
-          if (stack.slower_kernels) {
-            exposed.memory = exposed.memory / p[kGpuCompiledEfficiency];
-          }
-          if (slower) exposed = exposed * *slower;
-          AddKernel(time, kernel, exposed);
-          map.Append(launch, exposed.total(), kernel.launches);
+          const GpuLaunchTime<T>& once = times.Of(kernel);
+          AddKernel(time, kernel, once.exposed);
+          map.Append(launch, once.total, kernel.launches);
         }
         time = time * static_cast<double>(segment.repeat);
         const model::Seconds<T> before = queue.ready;
