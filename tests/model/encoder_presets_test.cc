@@ -113,7 +113,7 @@ TEST_CASE("relative positions of each block, by hand") {
   umt5.relative_bias_each_block = true;
   CHECK(TotalParameters(umt5) - TotalParameters(t5) == 2 * 11 * 32 * 12);
   CHECK(ParameterTensorCount(umt5) - ParameterTensorCount(t5) == 2 * 11);
-  const Workload w = Of(umt5, 2, 128);
+  const Workload w = EncoderOf(umt5, 2, 128);
   CHECK(SumsOf(w, "position bias", Phase::kForward).launches == 24 * 19);
   // Nobody adds to a gradient that another block has begun.
   CHECK(SumsOf(w, "position bias gradient", Phase::kBackward).launches == 24);
@@ -126,7 +126,7 @@ TEST_CASE("relative positions of each block, by hand") {
   CHECK(SumsOf(again, "position bias gradient", Phase::kBackward).launches ==
         0);
   // Of a fused softmax the gradient is written, and not read before.
-  Workload fused = Of(t5, 2, 128);
+  Workload fused = EncoderOf(t5, 2, 128);
   fused.stack.fusion = Fusion::kCompiled;
   const auto bytes = [&] {
     return SumsOf(fused, "dropout and softmax gradient", Phase::kBackward)
