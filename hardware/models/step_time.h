@@ -157,11 +157,8 @@ void AddKernel(PhaseTime<T>& phase,
                const model::Kernel& kernel,
                const model::ExposedTime<T>& exposed) {
   const auto add = [&](model::Seconds<T>& sum, const model::Seconds<T>& once) {
-    if (kernel.launches == 1) {
-      sum += once;
-    } else {
-      sum += once * static_cast<double>(kernel.launches);
-    }
+    sum += kernel.launches == 1 ? once
+                                : once * static_cast<double>(kernel.launches);
   };
   add(kernel.matrix_flops > 0 ? phase.matrix : phase.vector, exposed.compute);
   add(phase.memory, exposed.memory);
