@@ -152,8 +152,8 @@ struct Architecture {
   NormPlacement norm_placement = NormPlacement::kByFamily;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   PositionKind position_kind = PositionKind::kTable;
-  int64_t relative_buckets = 0;           // of kRelative, a side
   bool relative_bias_each_block = false;  // not of the first alone (UMT5)
+  int64_t relative_buckets = 0;           // of kRelative, a side
   int64_t unrotated_layers = 0;           // blocks without positions (SmolLM3)
 
   int64_t key_value_heads = 0;  // 0 = heads; fewer: grouped, 1: multi-query
@@ -171,17 +171,18 @@ struct Architecture {
   bool output_bias = true;           // of attention's output
   bool attention_sinks = false;      // a learned score a head (gpt-oss)
   bool clipped_projections = false;  // query, key and value (DBRX)
+  bool attention_soft_cap = false;
   // Scores are divided by the root of a head's size; T5's are not.
   bool scaled_scores = true;
   // Attention and feed-forward read the same sum (GPT-NeoX), or the same norm.
   bool parallel_block = false;
   bool shared_norm = false;
-  // Blocks of which so many see no further back than `window` positions.
-  int64_t window = 0;
-  int64_t windowed_layers = 0;
   // Every `window` positions a new chunk begins, and nobody sees beyond its own
   // (Llama 4).
   bool chunked_window = false;
+  // Blocks of which so many see no further back than `window` positions.
+  int64_t window = 0;
+  int64_t windowed_layers = 0;
 
   Activation activation = Activation::kGelu;
   bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
@@ -216,7 +217,6 @@ struct Architecture {
   // The loss takes logits as the product made them, and they stay behind it
   // (GPTBigCode of Transformers); others are widened to fp32 and let go.
   bool narrow_logits = false;
-  bool attention_soft_cap = false;
   bool final_norm = true;  // where blocks begin with a norm
 
   bool two_sided() const { return family == Family::kEncoderDecoder; }
