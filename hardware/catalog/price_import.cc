@@ -71,12 +71,12 @@ class Importer {
 
   // Where a row has what is read of it.
   struct Columns {
-    size_t instance;
-    size_t accelerator;
-    size_t count;
-    size_t on_demand;
-    size_t spot;
-    size_t region;
+    size_t instance = 0;
+    size_t accelerator = 0;
+    size_t count = 0;
+    size_t on_demand = 0;
+    size_t spot = 0;
+    size_t region = 0;
     std::optional<size_t> zone;
   };
 

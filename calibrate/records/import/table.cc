@@ -338,7 +338,9 @@ class TableReader {
 
   Table ReadAll() {
     for (const CsvRow& row : csv_.rows()) Add(row);
-    if (first_fault_ && faults_ == table_.rows) throw *first_fault_;
+    if (first_fault_ && faults_ == table_.rows) {
+      throw InputError(*first_fault_);
+    }
     KeepBestTimes();
     KeepPowers();
     KeepMemory();
