@@ -98,13 +98,17 @@ struct BlockActivations {
   int64_t next_token = 0;
 };
 
+// Blocks with experts among those from one up.
+int64_t ExpertBlocksFrom(const Architecture& a, int64_t block) {
+  return a.expert_layers() - a.expert_layers_below(block);
+}
+
 BlockActivations BlockActivationsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
   blocks.input = w.tokens() * a.hidden * Widths(w).wide;
-  const int64_t with_experts =
-      a.expert_layers() - a.expert_layers_below(a.layers - layers);
+  const int64_t with_experts = ExpertBlocksFrom(a, a.layers - layers);
   if (layers > with_experts) blocks.dense = LayerActivationBytes(w);
   if (with_experts > 0) {
     blocks.expert = LayerActivationBytes(w, /*experts=*/true);
@@ -134,7 +138,7 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
   KeptBlocks kept;
   kept.again = BlocksComputedAgain(w);
   const int64_t lowest = a.layers - layers + kept.again;
-  kept.expert = a.expert_layers() - a.expert_layers_below(lowest);
+  kept.expert = ExpertBlocksFrom(a, lowest);
   kept.dense = a.layers - lowest - kept.expert;
   return kept;
 }

@@ -49,15 +49,10 @@ def validated(given, name, protocol):
 
 
 def cell(answer):
-    if not answer:
-        return "-"
-    e = answer["overall"]
-    return (f"{e['mape']:.1f}, {e['median']:.1f}, {e['p90']:.1f}, "
-            f"{e['max']:.0f}; {e['coverage']:.0f}, {e['coverage_95']:.0f}")
+    return cell_of(answer["rows"]) if answer else "-"
 
 
 def cell_of(rows):
-    """The same of some rows of an answer."""
     errors = [abs(row["error_percent"]) for row in rows]
     return (f"{statistics.mean(errors):.1f}, {statistics.median(errors):.1f}, "
             f"{percentile(errors, 0.9):.1f}, {max(errors):.0f}; "

@@ -9,40 +9,38 @@ from .pages import ROOT, table
 
 MEASURE = ROOT / "tests/measurements/measure_transformers.py"
 ASKED = ROOT / "tests/measurements/cpu_transformers_asked.csv"
-# How each stack is written in the table that is asked for.
-STACKS = {"fp32": ("fp32", "all float32; sdpa; fused AdamW"),
-          "fp32, compiled": ("fp32", "all float32; sdpa; fused AdamW; "
-                                     "torch.compile"),
-          "bf16 by autocast": ("bf16", "autocast to bfloat16; sdpa; "
-                                       "fused AdamW"),
-          "bf16": ("bf16", "all bfloat16; sdpa; fused AdamW"),
-          "bf16, compiled": ("bf16", "all bfloat16; sdpa; fused AdamW; "
-                                     "torch.compile")}
 PROTOCOLS = ["as-shipped", "leave-one-out"]
+
+
+def stack_of(row):
+    """In the words of the table that is asked for."""
+    return f"{row['precision']}, {row['stack_notes']}"
 
 
 def asked_of(count, path):
     """The runs that are asked for, of each stack so many; all without one."""
     with open(ASKED, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        rows = list(reader)
+        of_stack = {}
+        for row in reader:
+            of_stack.setdefault(stack_of(row), []).append(row)
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, reader.fieldnames)
         writer.writeheader()
-        for stack in STACKS.values():
-            writer.writerows([row for row in rows
-                              if (row["precision"], row["stack_notes"])
-                              == stack][:count])
+        for rows in of_stack.values():
+            writer.writerows(rows[:count])
 
 
-def errors_by_stack(program, path):
-    """Errors in percent by stack and protocol, in the order of the table."""
+def rows_by_stack(program, path, protocol):
+    """What `validate` says of each stack's rows, in the table's order."""
     with open(path, encoding="utf-8", newline="") as file:
-        stack_of = {f"{path}:{line}": (row["precision"], row["stack_notes"])
-                    for line, row in enumerate(csv.DictReader(file), 2)}
-    return {protocol: [(stack_of[row["label"]], row) for row in program.json(
-                "validate", str(path), "--protocol", protocol)["rows"]]
-            for protocol in PROTOCOLS}
+        names = {f"{path}:{line}": stack_of(row)
+                 for line, row in enumerate(csv.DictReader(file), 2)}
+    found = {name: [] for name in names.values()}
+    for row in program.json("validate", str(path), "--protocol",
+                            protocol)["rows"]:
+        found[names[row["label"]]].append(row)
+    return found
 
 
 def cell(rows):
@@ -61,14 +59,11 @@ def stacks(given):
     subprocess.run([given.asked("python"), MEASURE, asked, measured,
                     "--device", "cpu"], check=True)
     program, _ = bench.calibrated("120s")
-    by_protocol = errors_by_stack(program, measured)
-    lines = []
-    for name, stack in STACKS.items():
-        of_stack = [[row for of, row in by_protocol[protocol] if of == stack]
-                    for protocol in PROTOCOLS]
-        lines.append([name, *map(cell, of_stack)])
-    lines.append(["all", *(cell([row for _, row in by_protocol[protocol]])
-                           for protocol in PROTOCOLS)])
+    found = [rows_by_stack(program, measured, one) for one in PROTOCOLS]
+    lines = [[name, *(cell(of_stack[name]) for of_stack in found)]
+             for name in found[0]]
+    lines.append(["all", *(cell([row for rows in of_stack.values()
+                                 for row in rows]) for of_stack in found)])
     return table(["stack", "by the trainer's fit", "each left out"], "lll",
                  lines)
 

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <string_view>
 
 #include "model/activations.h"
 #include "model/architecture.h"
@@ -14,45 +13,12 @@
 #include "model/sharding.h"
 #include "model/trainable.h"
 #include "model/validate.h"
+#include "tests/model/decoder_workloads.h"
 #include "tests/model/refusal.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
 namespace {
-
-Workload Narrow(std::string_view preset, int64_t batch, int64_t length) {
-  Workload w;
-  w.architecture = FindArchitecture(preset);
-  w.batch = batch;
-  w.sequence_length = length;
-  w.precision = Precision::kBf16;
-  w.stack.narrow_weights = true;
-  w.stack.attention = Attention::kFlash;
-  w.stack.fusion = Fusion::kLiger;
-  return w;
-}
-
-struct Run {
-  int64_t launches = 0;
-  int64_t bytes = 0;
-  int64_t matrix_flops = 0;
-};
-
-Run RunOf(const Workload& w, KernelName name, Phase phase) {
-  Run run;
-  const KernelList list = ExpandKernels(w);
-  for (const Segment& segment : list.segments) {
-    if (segment.phase != phase) continue;
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-      if (kernel.name != name) continue;
-      const int64_t times = segment.repeat * kernel.launches;
-      run.launches += times;
-      run.bytes += times * kernel.bytes();
-      run.matrix_flops += times * kernel.matrix_flops;
-    }
-  }
-  return run;
-}
 
 // A dense block, and behind it turns of one without experts and one with.
 Workload ByTurns() {
@@ -74,7 +40,7 @@ TEST_CASE("attention within chunks, by hand") {
   w.architecture.windowed_layers = 1;
   w.architecture.chunked_window = true;
   const auto pairs = [&] {
-    return RunOf(w, "flash attention", Phase::kForward).matrix_flops /
+    return SumsOf(w, "flash attention", Phase::kForward).matrix_flops /
            (32 * 2 * 256);
   };
   CHECK(pairs() == 2 * 10 + 3 + 55);
@@ -88,7 +54,7 @@ TEST_CASE("attention within chunks, by hand") {
   Workload scout = Narrow("llama-4-scout-17b-16e", 1, 32768);
   const int64_t chunked = 4LL * 8192 * 8193 / 2;
   const int64_t all = 32768LL * 32769 / 2;
-  CHECK(RunOf(scout, "flash attention", Phase::kForward).matrix_flops ==
+  CHECK(SumsOf(scout, "flash attention", Phase::kForward).matrix_flops ==
         40LL * 2 * 256 * (36 * chunked + 12 * all));
 }
 
@@ -106,7 +72,7 @@ TEST_CASE("norms of queries and keys that rotate, by hand") {
             TotalParameters(with.architecture) ==
         48 * 2 * 128);
   const auto launches = [](const Workload& w, KernelName name, Phase phase) {
-    return RunOf(w, name, phase).launches;
+    return SumsOf(w, name, phase).launches;
   };
   const auto more = [&](const Workload& w, KernelName name, Phase phase) {
     return launches(w, name, phase) - launches(without, name, phase);
@@ -148,10 +114,10 @@ TEST_CASE("clipped queries, keys and values, by hand") {
   w.stack.fusion = Fusion::kEager;
   const int64_t elements = 64 * (48 + 8 + 8) * 128;
   const auto forward = [&] {
-    return RunOf(w, "clip projections", Phase::kForward);
+    return SumsOf(w, "clip projections", Phase::kForward);
   };
   const auto backward = [&] {
-    return RunOf(w, "clip gradient", Phase::kBackward);
+    return SumsOf(w, "clip gradient", Phase::kBackward);
   };
   // Read and written; the gradient reads what was clipped, too.
   CHECK(forward().launches == 40);
@@ -188,9 +154,9 @@ TEST_CASE("logits by rows of unit length, by hand") {
   w.stack.fusion = Fusion::kEager;
   const int64_t words = 125'696;
   const int64_t matrix = words * 4096 * 2;
-  const auto forward = [&] { return RunOf(w, "unit rows", Phase::kForward); };
+  const auto forward = [&] { return SumsOf(w, "unit rows", Phase::kForward); };
   const auto backward = [&] {
-    return RunOf(w, "unit rows gradient", Phase::kBackward);
+    return SumsOf(w, "unit rows gradient", Phase::kBackward);
   };
   CHECK(forward().launches == 3);
   CHECK(forward().bytes == 3 * matrix + 3 * words * 2);
@@ -266,7 +232,7 @@ TEST_CASE("blocks with experts by turns") {
   }
   CHECK(routers == 2);
   CHECK(elements == TotalParameters(a));
-  CHECK(RunOf(w, "router", Phase::kForward).launches == 2);
+  CHECK(SumsOf(w, "router", Phase::kForward).launches == 2);
 }
 
 TEST_CASE("the lowest blocks of those by turns run again") {
@@ -276,8 +242,8 @@ TEST_CASE("the lowest blocks of those by turns run again") {
     w.checkpointed_blocks = blocks;
     CHECK_NOTHROW(Validate(w));
     // The forward pass of those that run again stands in the pass backward.
-    CHECK(RunOf(w, "expert in", Phase::kBackward).matrix_flops ==
-          routers * RunOf(w, "expert in", Phase::kForward).matrix_flops / 2);
+    CHECK(SumsOf(w, "expert in", Phase::kBackward).matrix_flops ==
+          routers * SumsOf(w, "expert in", Phase::kForward).matrix_flops / 2);
     const int64_t input = 64 * 4096 * 2;
     CHECK(KeptByBlocks(w) ==
           blocks * input + (3 - (blocks - routers)) * LayerActivationBytes(w) +

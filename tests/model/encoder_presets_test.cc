@@ -14,6 +14,7 @@
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/validate.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
 namespace {
@@ -29,29 +30,6 @@ Workload EncoderOf(const Architecture& architecture,
   w.stack.fusion = Fusion::kEager;
   w.stack.attention = Attention::kMaterialised;
   return w;
-}
-
-struct Sums {
-  int64_t launches = 0;
-  int64_t bytes = 0;
-  int64_t matrix_flops = 0;
-};
-
-Sums SumsOf(const Workload& w, KernelName name, Phase phase) {
-  Sums sums;
-  const KernelList list = ExpandKernels(w);
-  for (const Segment& segment : list.segments) {
-    if (segment.phase != phase) continue;
-    for (int64_t i = segment.begin; i < segment.end; ++i) {
-      const Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-      if (kernel.name != name) continue;
-      const int64_t times = segment.repeat * kernel.launches;
-      sums.launches += times;
-      sums.bytes += times * kernel.bytes();
-      sums.matrix_flops += times * kernel.matrix_flops;
-    }
-  }
-  return sums;
 }
 
 // By hand, docs/models/encoders.md.

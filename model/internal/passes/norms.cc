@@ -88,17 +88,23 @@ void BareNormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read) {
 // A norm of the pass forward or backward.
 using NormPass = void (*)(Pass&, int64_t, int64_t, int64_t);
 
+// `bare` is the same without weights.
 void HeadNorms(Pass& pass,
                NormPass norm,
+               NormPass bare,
+               bool rotates,
                int64_t query_tokens,
                int64_t key_tokens) {
   const Architecture& a = pass.architecture;
   switch (a.query_key_norm) {
     case QueryKeyNorm::kNone:
       return;
+    case QueryKeyNorm::kRotated:
+      if (!rotates) return;
+      norm = bare;
+      [[fallthrough]];
     case QueryKeyNorm::kHead:
     case QueryKeyNorm::kEachHead:
-    case QueryKeyNorm::kRotated:
       norm(pass, query_tokens * a.heads, a.query_head_size(), pass.element);
       norm(pass, key_tokens * a.key_heads(), a.query_head_size(), pass.element);
       return;
@@ -151,20 +157,20 @@ void HeadNormsForward(Pass& pass,
                       bool rotates,
                       int64_t query_tokens,
                       int64_t key_tokens) {
-  const bool bare = pass.architecture.query_key_norm == QueryKeyNorm::kRotated;
-  if (bare && !rotates) return;
   HeadNorms(
-      pass, bare ? &BareNormForward : &NormForward, query_tokens, key_tokens);
+      pass, &NormForward, &BareNormForward, rotates, query_tokens, key_tokens);
 }
 
 void HeadNormsBackward(Pass& pass,
                        bool rotates,
                        int64_t query_tokens,
                        int64_t key_tokens) {
-  const bool bare = pass.architecture.query_key_norm == QueryKeyNorm::kRotated;
-  if (bare && !rotates) return;
-  HeadNorms(
-      pass, bare ? &BareNormBackward : &NormBackward, query_tokens, key_tokens);
+  HeadNorms(pass,
+            &NormBackward,
+            &BareNormBackward,
+            rotates,
+            query_tokens,
+            key_tokens);
 }
 
 void Dropout(Pass& pass, int64_t elements, int64_t width) {
