@@ -41,8 +41,10 @@ namespace {
 //   f  FLOPs of a pair: 2 (q + v) forward, and backward twice that, and 2 q of
 //      the scores computed anew, which do not count; q and v: sizes of a head's
 //      queries and values
-ModelFlops FlopsOfFlash(const Kernel& kernel, const Architecture& a) {
-  const bool backward = kernel.name == "flash attention gradient";
+ModelFlops FlopsOfFlash(const Kernel& kernel,
+                        Phase phase,
+                        const Architecture& a) {
+  const bool backward = phase == Phase::kBackward;
   const int64_t query = a.query_head_size();
   const int64_t products = query + a.context_head_size();
   const int64_t counted = backward ? 4 * products : 2 * products;
@@ -52,7 +54,7 @@ ModelFlops FlopsOfFlash(const Kernel& kernel, const Architecture& a) {
           counted * (kernel.matrix_flops / of_pair)};
 }
 
-// Of the passes of `w`, which has flash attention.
+// Of the passes of `w`, which has flash attention and runs nothing again.
 ModelFlops FlopsOfPasses(const Workload& w) {
   ModelFlops sum;
   const KernelList list = ExpandKernels(w);
@@ -60,7 +62,7 @@ ModelFlops FlopsOfPasses(const Workload& w) {
     for (const Kernel& kernel : list.Of(segment)) {
       const ModelFlops once =
           kernel.kind == KernelKind::kAttention
-              ? FlopsOfFlash(kernel, w.architecture)
+              ? FlopsOfFlash(kernel, segment.phase, w.architecture)
               : ModelFlops{kernel.matrix_flops, kernel.matrix_flops};
       const int64_t times = segment.repeat * kernel.launches;
       sum.all += times * once.all;

@@ -238,9 +238,10 @@ JoinedDevices JoinedBy(const Device& device, const Observation& observation) {
   const int64_t hosts = observation.hosts;
   const int64_t racks = RacksOf(device, devices, hosts, observation.network);
   JoinedDevices joined = JoinedInHost(device, devices / racks);
+  joined.hosts = hosts;
   if (racks == 1) return joined;
   joined.devices = devices;
-  joined.hosts = racks;
+  joined.racks = racks;
   joined.network = NetworkOfRacks(
       NetworkOf(device, local, nullptr, observation.network), hosts, racks);
   return joined;
@@ -306,7 +307,7 @@ void RequireJoinable(const model::Parallel& parallel,
                      const Device& device) {
   HostPathOf(parallel, joined, device);
   const int64_t shards = model::ShardsOf(parallel);
-  const int64_t local = joined.devices_of_host();
+  const int64_t local = joined.devices_of_rack();
   if (shards == 1 || shards % local == 0 || local % shards == 0) return;
   std::vector<std::string> alike;
   for (int64_t copies = 1; copies <= joined.devices; ++copies) {

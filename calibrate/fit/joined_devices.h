@@ -35,10 +35,11 @@ struct HostNetwork {
 
 struct JoinedDevices {
   int64_t devices = 1;
-  // Alike ones, as many devices in each; several have a network.
-  int64_t hosts = 1;
+  int64_t hosts = 1;  // alike ones, as many devices in each
+  // What a network joins (RacksOf); several have one.
+  int64_t racks = 1;
   std::optional<HostNetwork> network;
-  // More than one of a host have a link by its datasheet.
+  // More than one of a rack have a link by its datasheet.
   std::optional<hardware::Interconnect> link;
   // Where a device is one of a chip's alike parts (a NeuronCore): the chip, and
   // how many of its parts are devices here. What they send each other is in the
@@ -49,6 +50,7 @@ struct JoinedDevices {
   // Whose gradients go over the link.
   int64_t chips() const { return devices / devices_per_chip; }
   int64_t devices_of_host() const { return devices / hosts; }
+  int64_t devices_of_rack() const { return devices / racks; }
 };
 
 // `devices` of a host, by the links of the device's own datasheet, or of the
@@ -159,13 +161,13 @@ model::RankNetwork<T> DatasheetNetwork(const JoinedDevices& joined,
                             : model::SummingSwitch()};
   };
   model::RankNetwork<T> network;
-  network.hosts = joined.hosts;
+  network.hosts = joined.racks;
   if (joined.network) {
-    const int64_t of_host = joined.chips() / joined.hosts;
-    const auto local = static_cast<double>(of_host);
+    const int64_t of_rack = joined.chips() / joined.racks;
+    const auto local = static_cast<double>(of_rack);
     network.across = level(joined.network->wire, network_share / local);
   }
-  // A rank alone on its host has only the network.
+  // A rank alone in its rack has only the network.
   network.alone =
       joined.link ? level(*joined.link, ring_share) : network.across;
   network.beside = network.alone;

@@ -39,11 +39,20 @@ std::string RingLine(const PredictionTarget& target,
   return line;
 }
 
+// What a network joins: hosts, or racks of several.
+std::string RacksText(const Cluster& cluster) {
+  if (cluster.racks == cluster.hosts) {
+    return fmt::format("{} hosts", cluster.hosts);
+  }
+  return fmt::format(
+      "{} groups of {} hosts", cluster.racks, cluster.hosts / cluster.racks);
+}
+
 // What the answer has of what its devices send each other, and whence.
 void AddExchangeNote(const PredictionTarget& target, std::vector<Note>& notes) {
   if (const auto& ranks = target.cluster.ranks) {
     notes.push_back(RingLine(target, *ranks));
-  } else if (target.cluster.hosts == 1 &&
+  } else if (target.cluster.racks == 1 &&
              target.predictor.HasExchangeOf(target.cluster.devices)) {
     notes.push_back(fmt::format(
         "what {} devices that share no state send each other is in the steps "
@@ -75,8 +84,8 @@ void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   AddExchangeNote(target, notes);
   if (const auto& network = target.cluster.network) {
     notes.emplace_back(
-        fmt::format("{} hosts over {} of each, {}{}",
-                    target.cluster.hosts,
+        fmt::format("{} over {} of each, {}{}",
+                    RacksText(target.cluster),
                     hardware::FormatBandwidth(network->wire.bandwidth),
                     network->wire.name,
                     network->named

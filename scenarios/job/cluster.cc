@@ -141,7 +141,8 @@ Cluster OverHosts(Cluster host,
   if (racks < hosts) {
     Cluster joined = ClusterOf(device, host.devices * hosts / racks);
     joined.devices = host.devices * hosts;
-    joined.hosts = racks;
+    joined.hosts = hosts;
+    joined.racks = racks;
     joined.network = std::move(network);
     joined.rented = host.rented;
     joined.idle_devices = host.idle_devices * hosts;
@@ -150,7 +151,7 @@ Cluster OverHosts(Cluster host,
   }
   host.devices *= hosts;
   host.idle_devices *= hosts;
-  host.hosts = hosts;
+  host.hosts = host.racks = hosts;
   host.network = std::move(network);
   if (host.ranks) {
     // Measured in one host; between them is the network.

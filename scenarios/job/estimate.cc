@@ -439,9 +439,9 @@ JobEstimate EstimateJob(const Scenario& scenario,
                         DeviceMemo& memo,
                         const Cluster& cluster,
                         Detail detail) {
-  ENSURE(cluster.chips() == cluster.hosts || cluster.link || cluster.ranks,
-         "several devices of a host have a link");
-  ENSURE(cluster.hosts == 1 || cluster.network, "several hosts have a network");
+  ENSURE(cluster.chips() == cluster.racks || cluster.link || cluster.ranks,
+         "several devices of a rack have a link");
+  ENSURE(cluster.racks == 1 || cluster.network, "several racks have a network");
   const calibrate::Predictor& predictor = memo.predictor();
   const Device& device = predictor.device();
   const model::Fusion stack =

@@ -127,7 +127,7 @@ bool Sends(const calibrate::Predictor& predictor,
            const model::Workload& workload,
            const Cluster& cluster) {
   if (!calibrate::SendsBetween(cluster, workload)) return false;
-  return DividesStep(workload.parallel) || cluster.hosts > 1 ||
+  return DividesStep(workload.parallel) || cluster.racks > 1 ||
          !predictor.HasExchangeOf(cluster.devices);
 }
 
@@ -256,7 +256,7 @@ void AddRanks(DeviceMemo& memo,
   const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
   AddTimes(over_ranks, step);
   step.ring_ranks = cluster.measured_ranks;
-  if (cluster.devices > 1 && cluster.hosts == 1) {
+  if (cluster.devices > 1 && cluster.racks == 1) {
     step.ring = ranks.network.alone.ring;
   }
   step.traffic = over_ranks.traffic;

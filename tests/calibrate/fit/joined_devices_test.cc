@@ -244,8 +244,10 @@ TEST_CASE("hosts of a slice share its links, slices a network") {
   Observation row = Row("bert-base", 4, 512);
   row.hosts = 128;
   const JoinedDevices joined = JoinedBy(v6e, row);
-  CHECK(joined.hosts == 2);
-  CHECK(joined.devices_of_host() == 256);
+  CHECK(joined.hosts == 128);
+  CHECK(joined.devices_of_host() == 4);
+  CHECK(joined.racks == 2);
+  CHECK(joined.devices_of_rack() == 256);
   CHECK(joined.network->wire.bandwidth.base() ==
         Near(64.0 * NetworkOf(v6e, 4, nullptr, {}).wire.bandwidth.base()));
 }
@@ -303,7 +305,7 @@ TEST_CASE("copies lie over whole hosts, or several in one") {
       hardware::DeviceCatalog::Shipped().Find("h100_sxm");
   JoinedDevices joined;
   joined.devices = 24;
-  joined.hosts = 3;
+  joined.hosts = joined.racks = 3;
   model::Parallel parallel;
   parallel.data = 24;
   parallel.shard = model::Shard::kZero3;

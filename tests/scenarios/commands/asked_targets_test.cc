@@ -10,6 +10,7 @@
 #include "calibrate/fit/predictor.h"
 #include "model/error.h"
 #include "scenarios/commands/predict.h"
+#include "scenarios/commands/recommend.h"
 #include "scenarios/report/json.h"
 #include "tests/scenarios/commands/predicted.h"
 #include "tests/scenarios/hermetic.h"
@@ -68,6 +69,37 @@ TEST_CASE("several hosts are several instances, by their network") {
   options.hosts = 1;
   options.network = "100 Gbit/s";
   CHECK_THROWS_AS(Predict(options), UsageError);
+}
+
+TEST_CASE("each host of a slice is paid for, and has memory of its own") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"gcp/tpu-v6e-8"};
+  options.devices = 8;
+  const Json one = Json::parse(Predict(options).json);
+  options.devices = 32;
+  options.hosts = 4;
+  const Report report = Predict(options);
+  const Json four = Json::parse(report.json);
+  CHECK(four.at("hosts") == 4);
+  CHECK(report.headline[0].find("of 4 x gcp/tpu-v6e-8") != std::string::npos);
+  CHECK(four.at("price").at("price_usd_per_hour").get<double>() ==
+        doctest::Approx(
+            4 * one.at("price").at("price_usd_per_hour").get<double>()));
+  // What joins them is no network.
+  CHECK_FALSE(HasNote(report, "hosts over"));
+
+  RecommendOptions among;
+  among.scenario = options.scenario;
+  among.instances = options.instances;
+  among.hosts = 4;
+  const Json choice = Json::parse(Recommend(among).json);
+  const Json& best = choice.at("candidates").at(0);
+  CHECK(best.at("hosts") == 4);
+  CHECK(best.at("cost_usd").get<double>() ==
+        doctest::Approx(
+            four.at("predictions").at(0).at("cost_usd").get<double>()));
 }
 
 TEST_CASE("a part of what an instance has may be asked about") {

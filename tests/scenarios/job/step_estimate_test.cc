@@ -343,6 +343,36 @@ TEST_CASE("hosts share a network, and one that nobody named is less sure") {
                   model::InputError);
 }
 
+TEST_CASE("hosts of a slice have its links, and each its own memory") {
+  const hardware::Device& v6e =
+      hardware::DeviceCatalog::Shipped().Find("tpu_v6e");
+  const hardware::Instance& eight =
+      hardware::InstanceCatalog::Shipped().Find("gcp/tpu-v6e-8");
+  const Cluster slice =
+      OverHosts(ClusterOf(eight, 8), 4, v6e, &eight, std::nullopt);
+  CHECK(slice.devices == 32);
+  CHECK(slice.hosts == 4);
+  CHECK(slice.devices_of_host() == 8);
+  CHECK(slice.racks == 1);
+  CHECK_FALSE(slice.network.has_value());
+
+  // What ranks hold on their hosts is divided over four of them.
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  model::Workload& w = scenario.workload;
+  w.parallel.shard = model::Shard::kZero3;
+  w.parallel.offload = model::Offload::kParameters;
+  const calibrate::Predictor predictor = Datasheet(v6e);
+  const auto held = [&](int64_t hosts) {
+    const JobEstimate job = EstimateJob(
+        scenario,
+        predictor,
+        OverHosts(ClusterOf(eight, 8), hosts, v6e, &eight, std::nullopt));
+    REQUIRE(job.host);
+    return ToBytes(job.host->total());
+  };
+  CHECK(held(4) == doctest::Approx(held(1) / 4.0).epsilon(0.01));
+}
+
 TEST_CASE("more is divided, less is held; the update is shorter") {
   Scenario scenario = LoadScenario("llama_1b_pretraining");
   const hardware::Device& h100 =
