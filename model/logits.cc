@@ -48,51 +48,86 @@ int64_t LossChunk(const Architecture& a, int64_t rows) {
       rows, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(least))));
 }
 
-int64_t LogitBytes(const Workload& w) {
-  const Logits logits = LogitsOf(w);
-  const int64_t rows = logits.heads * logits.rows;
-  const int64_t kept = w.work == Work::kForward ? 1 : 2;
-  // Eager causal models widen narrow logits and let these go: what stands at
-  // once is widened logits, a copy of them without the last position or their
-  // gradient, and, unless one kernel has them all or they are made in place,
-  // log-probabilities (modeling_llama.py of Transformers 4.40). A plain loss
-  // behind compiled blocks has log-probabilities, their gradient and the logits'.
+namespace {
+
+// Bytes of a logit at the worst moment of a loss of several operations over
+// logits as they come: log-probabilities, their gradient and the logits', all in
+// fp32 (12.0 allocated by PyTorch 2.11, also under autocast). Where one kernel
+// makes both of the loss, the logits stay.
+int64_t PlainLossBytes(const Workload& w) {
+  const int64_t first =
+      LossOf(w).shifts ? kSingle : BytesPerElement(w.precision);
+  return first + 2 * kSingle;
+}
+
+// The same without a backward pass: logits, a copy of them where the loss is
+// wider, and log-probabilities, which may be made in that copy (8.0, 10.2).
+int64_t ForwardLossBytes(const Workload& w) {
+  const int64_t element = BytesPerElement(w.precision);
+  const int64_t width = BytesOfLossLogit(w);
+  const bool copied = width > element && w.stack.loss != LossKernels::kInPlace;
+  return element + width + (copied ? width : 0);
+}
+
+// Of a chunk, in place, with one fp32 copy; beside them the gradient of all rows.
+int64_t ChunkedLossBytes(const Workload& w, const Logits& logits) {
+  const int64_t element = BytesPerElement(w.precision);
+  return LossChunk(w.architecture, logits.rows) * logits.classes *
+             (element + kSingle) +
+         logits.heads * logits.rows * w.architecture.word_width() * element;
+}
+
+// Eager causal models widen narrow logits and let these go: what stands at once
+// is widened logits, a copy of them without the last position or their gradient,
+// and, unless one kernel has them all or they are made in place,
+// log-probabilities (modeling_llama.py of Transformers 4.40). Bytes of a logit.
+int64_t WidenedLossBytes(const Workload& w) {
+  const int64_t element = BytesPerElement(w.precision);
+  const int64_t width = BytesOfLossLogit(w);
+  // What it took, and what it made of that, in which its gradient stands.
+  if (w.stack.loss == LossKernels::kFusedCast) return element + width;
   const bool in_place = w.stack.loss == LossKernels::kInPlace;
-  const bool plain =
-      LossOf(w).shifts || in_place || w.stack.loss == LossKernels::kPlain;
-  const bool widened = plain && kept == 2 &&
-                       BytesPerElement(w.precision) < kSingle &&
-                       w.architecture.head == Head::kCausalLanguageModel;
-  if (widened && w.stack.loss == LossKernels::kFusedCast) {
-    // What it took, and what it made of that, in which its gradient stands.
-    return rows * logits.classes *
-           (BytesPerElement(w.precision) + BytesOfLossLogit(w));
-  }
   const int64_t tensors = LossOf(w).fuses || in_place ? 2 : 3;
-  if (widened && w.architecture.narrow_logits) {
-    // One more, since logits stay; where the loss is wider, what they were
-    // widened from, too. Seen in fms-acceleration's runs.
-    const int64_t element = BytesPerElement(w.precision);
-    const int64_t width = BytesOfLossLogit(w);
-    return rows * logits.classes *
-           ((tensors + 1) * width + (width > element ? element : 0));
+  if (!w.architecture.narrow_logits) return tensors * kSingle;
+  // One more, since logits stay; where the loss is wider, what they were
+  // widened from, too. Seen in fms-acceleration's runs.
+  return (tensors + 1) * width + (width > element ? element : 0);
+}
+
+// A plain loss behind compiled blocks has log-probabilities, their gradient and
+// the logits'.
+bool WidensLogits(const Workload& w) {
+  const bool plain = LossOf(w).shifts ||
+                     w.stack.loss == LossKernels::kInPlace ||
+                     w.stack.loss == LossKernels::kPlain;
+  return plain && BytesPerElement(w.precision) < kSingle &&
+         w.architecture.head == Head::kCausalLanguageModel;
+}
+
+}  // namespace
+
+int64_t LogitBytes(const Workload& w) {
+  if (w.work == Work::kForward) return ForwardLogitBytes(w);
+  const Logits logits = LogitsOf(w);
+  const int64_t all = logits.heads * logits.rows * logits.classes;
+  if (WidensLogits(w)) return all * WidenedLossBytes(w);
+  if (ChunksLoss(w)) return ChunkedLossBytes(w, logits);
+  const int64_t element = BytesPerElement(w.precision);
+  if (LossOf(w).fuses && logits.vocabulary) return all * element;
+  // Beside them their gradient.
+  if (LossOf(w).keeps_row_sums) return all * 2 * element;
+  return all * PlainLossBytes(w);
+}
+
+int64_t ForwardLogitBytes(const Workload& w) {
+  const Logits logits = LogitsOf(w);
+  const int64_t all = logits.heads * logits.rows * logits.classes;
+  if (ChunksLoss(w)) return ChunkedLossBytes(w, logits);
+  const LossRules loss = LossOf(w);
+  if ((loss.fuses && logits.vocabulary) || loss.keeps_row_sums) {
+    return all * BytesPerElement(w.precision);
   }
-  if (widened) return tensors * rows * logits.classes * kSingle;
-  if (ChunksLoss(w)) {
-    // In place, with one fp32 copy; beside them the rows' own gradient.
-    return LossChunk(w.architecture, logits.rows) * logits.classes *
-               (BytesPerElement(w.precision) + kSingle) +
-           rows * w.architecture.word_width() * BytesPerElement(w.precision);
-  }
-  if (LossOf(w).fuses && logits.vocabulary) {
-    return rows * logits.classes * BytesPerElement(w.precision);
-  }
-  if (LossOf(w).keeps_row_sums && kept == 2) {
-    // Beside them their gradient.
-    return rows * logits.classes * 2 * BytesPerElement(w.precision);
-  }
-  return rows * logits.classes *
-         (BytesPerElement(w.precision) + kept * kSingle);
+  return all * ForwardLossBytes(w);
 }
 
 }  // namespace trainfare::model

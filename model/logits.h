@@ -33,7 +33,9 @@ bool ChunksLoss(const Workload& workload);
 // linkedin/Liger-Kernel, fused_linear_cross_entropy.py.
 int64_t LossChunk(const Architecture& architecture, int64_t rows);
 
-// Logits, their log-probabilities and, in training, the gradient, in fp32.
+// Logits, and what a loss makes of them, at the worst moment of the work; and at
+// that of its pass forward.
 int64_t LogitBytes(const Workload& workload);
+int64_t ForwardLogitBytes(const Workload& workload);
 
 }  // namespace trainfare::model

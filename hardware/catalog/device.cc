@@ -80,6 +80,9 @@ void TakeFactsOfKind(Device& device) {
   if (!device.generation && known != kind.generations.end()) {
     device.generation = known->second;
   }
+  if (device.generation && device.generation->workspace) {
+    device.workspace = *device.generation->workspace;
+  }
 }
 
 // A value of a parameter in its unit.

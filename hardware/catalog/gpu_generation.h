@@ -33,6 +33,8 @@ struct GpuGeneration {
   // products over the limit; absent: as of other generations.
   std::optional<double> least_voltage = std::nullopt;
   std::optional<double> other_work = std::nullopt;
+  // Workspaces of the matrix libraries; absent: as of all GPUs.
+  std::optional<model::Bytes<>> workspace = std::nullopt;
   // The library has one kernel for batched products on the lanes, of the largest
   // tile.
   bool one_batched_tile = false;

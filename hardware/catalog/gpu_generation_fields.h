@@ -70,6 +70,9 @@ void VisitFields(Archive& archive, G& generation) {
   of_board("other_work",
            "Power of work other than products over the limit",
            generation.other_work);
+  archive(model::Field{.name = "workspace",
+                       .about = "Workspaces of the matrix libraries"},
+          generation.workspace);
   archive(
       model::Field{.name = "one_batched_tile",
                    .about = "Batched products on the lanes have the largest "

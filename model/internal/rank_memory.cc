@@ -4,6 +4,7 @@
 
 #include "model/element_widths.h"
 #include "model/error.h"
+#include "model/internal/passes/casts.h"
 #include "model/logits.h"
 #include "model/muon.h"
 #include "model/offload.h"
@@ -156,6 +157,10 @@ RankMemory::RankMemory(const Workload& w,
                                            : 0),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
       updated_(Share(trained_, shares_)),
+      copied_in_blocks_(
+          (quantised_ > 0 ? 0 : BlockMatrixElements(w.architecture)) +
+          AdapterParameters(w)),
+      copied_outside_(MatrixElementsOutsideBlocks(w)),
       parameter_bytes_(ParameterBytesOf()),
       gradient_bytes_(GradientBytesOf()),
       gradients_above_lowest_(GradientsAboveLowest()),
@@ -176,12 +181,33 @@ int64_t RankMemory::ParameterBytesOf() const {
          QuantisedBytes(Share(quantised_, divided_), w_.trainable);
 }
 
-// Narrow copies of fp32 weights: of what is gathered, where that is less than
-// all.
-int64_t RankMemory::WeightCopyBytes(int64_t gathered) const {
+// Of what is gathered, where that is less than all. Autocast keeps copies of what
+// trains to the end of the pass forward (cached_cast of PyTorch's
+// autocast_mode.cpp); behind it there are those that a pass backward asks for,
+// each block's until that is through, and none of blocks that run again but of
+// the one at work. Other stacks keep all of them.
+int64_t RankMemory::WeightCopyBytes(CopiesAt at, int64_t gathered) const {
   if (!CastsWeights(w_) || !surroundings_.weight_copies) return 0;
-  const int64_t copied = divided_ ? gathered / kSingle : elements_ - quantised_;
-  return copied * BytesPerElement(w_.precision);
+  const int64_t width = BytesPerElement(w_.precision);
+  if (divided_) return gathered / kSingle * width;
+  const int64_t all = copied_in_blocks_ + copied_outside_;
+  const bool by_operation = OperationByOperation(w_.stack) && Autocasts(w_);
+  const bool cached = at == CopiesAt::kForwardEnd && w_.trainable.everything();
+  if (!by_operation || cached) return all * width;
+  const int64_t blocks = w_.architecture.blocks();
+  const int64_t block = blocks > 0 ? copied_in_blocks_ / blocks : 0;
+  const int64_t again = BlocksComputedAgain(w_);
+  const int64_t kept = copied_in_blocks_ - again * block;
+  switch (at) {
+    case CopiesAt::kForwardEnd:
+    case CopiesAt::kLoss:
+      return (kept + copied_outside_) * width;
+    case CopiesAt::kLastBlock:
+      return (kept + (again > 0 ? block : 0)) * width;
+    case CopiesAt::kLowestBlock:
+      return block * width;
+  }
+  ENSURE(false, "a moment without copies");
 }
 
 int64_t RankMemory::GradientBytesOf() const {
@@ -246,9 +272,10 @@ Moment RankMemory::ForwardPass() const {
   return {MemoryMoment::kForward,
           {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(gathered_.at_block)},
-            {"weight copies", Size(WeightCopyBytes(gathered_.at_block))},
+            {"weight copies",
+             Size(WeightCopyBytes(CopiesAt::kForwardEnd, gathered_.at_block))},
             {"activations", Size(ForwardTransients(w_))},
-            {"logits", Size(LogitBytes(w_))},
+            {"logits", Size(ForwardLogitBytes(w_))},
             {"workspace", surroundings_.workspace},
             {kFrameworkContext, surroundings_.context}}}};
 }
@@ -262,10 +289,23 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
+Moment RankMemory::ForwardEnd(const ActivationBytes& activations) const {
+  return DuringBackward(
+      MemoryMoment::kForward,
+      {false,
+       gathered_.at_loss,
+       WeightCopyBytes(CopiesAt::kForwardEnd, gathered_.at_loss),
+       StandingGradients(),
+       activations.kept + activations.head,
+       ForwardLogitBytes(w_),
+       0});
+}
+
 Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return DuringBackward(MemoryMoment::kBackwardStart,
                         {false,
                          gathered_.at_loss,
+                         WeightCopyBytes(CopiesAt::kLoss, gathered_.at_loss),
                          StandingGradients(),
                          activations.kept + activations.head,
                          LogitBytes(w_),
@@ -280,6 +320,7 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
       MemoryMoment::kBackwardStart,
       {true,
        gathered_.at_block,
+       WeightCopyBytes(CopiesAt::kLastBlock, gathered_.at_block),
        // An output layer that trains beside adapters has its own by then.
        std::max(StandingGradients(), GradientBytesOfSome(OutputCopies(w_))),
        activations.kept + activations.anew,
@@ -291,13 +332,15 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
 // Gradients come as activations go: what both hold together is most where one
 // of them is whole.
 Moment RankMemory::LowestBlock(const LowestBlockBytes& block) const {
-  return DuringBackward(MemoryMoment::kLowestBlock,
-                        {true,
-                         gathered_.at_lowest,
-                         gradients_above_lowest_,
-                         block.held,
-                         0,
-                         block.made + WidenedMatrixBytes(w_)});
+  return DuringBackward(
+      MemoryMoment::kLowestBlock,
+      {true,
+       gathered_.at_lowest,
+       WeightCopyBytes(CopiesAt::kLowestBlock, gathered_.at_lowest),
+       gradients_above_lowest_,
+       block.held,
+       0,
+       block.made + WidenedMatrixBytes(w_)});
 }
 
 Moment RankMemory::DuringBackward(MemoryMoment moment,
@@ -305,7 +348,7 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
   return {moment,
           {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(passing.gathered)},
-            {"weight copies", Size(WeightCopyBytes(passing.gathered))},
+            {"weight copies", Size(passing.copies)},
             {"gradients", Size(passing.gradients)},
             {"gathered gradients",
              Size(passing.in_block ? gathered_.gradients : 0)},

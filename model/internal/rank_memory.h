@@ -61,6 +61,8 @@ class RankMemory {
   RankMemory(const Workload& w, const MemorySurroundings& surroundings);
 
   Moment ForwardPass() const;
+  // Of training, whose narrow copies of weights may not outlive it.
+  Moment ForwardEnd(const ActivationBytes& activations) const;
   Moment Loss(const ActivationBytes& activations) const;
   Moment LastBlock(const ActivationBytes& activations) const;
   Moment LowestBlock(const LowestBlockBytes& block) const;
@@ -77,6 +79,7 @@ class RankMemory {
   struct Passing {
     bool in_block;  // whose gradients come and are summed
     int64_t gathered;
+    int64_t copies;
     int64_t gradients;
     int64_t activations;
     int64_t logits;
@@ -84,7 +87,10 @@ class RankMemory {
   };
   Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
   int64_t ParameterBytesOf() const;
-  int64_t WeightCopyBytes(int64_t gathered) const;
+  // Narrow copies of fp32 weights at a moment when so many bytes of parameters
+  // are gathered.
+  enum class CopiesAt { kForwardEnd, kLoss, kLastBlock, kLowestBlock };
+  int64_t WeightCopyBytes(CopiesAt at, int64_t gathered) const;
   int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
   int64_t GradientsAboveLowest() const;
@@ -114,6 +120,9 @@ class RankMemory {
   int64_t quantised_;
   int64_t trained_;
   int64_t updated_;
+  // Of matrices in blocks, and outside them, that are copied narrow.
+  int64_t copied_in_blocks_;
+  int64_t copied_outside_;
   // Bytes.
   int64_t parameter_bytes_;
   int64_t gradient_bytes_;

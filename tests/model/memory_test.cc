@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "model/activations.h"
+#include "model/internal/rank_memory.h"
 #include "model/kernels.h"
 #include "model/logits.h"
 #include "model/presets.h"
@@ -187,18 +188,52 @@ TEST_CASE("parameters, gradients and state of AdamW in fp32") {
   CHECK(fused.total() < m.total());
 }
 
-TEST_CASE("mixed precision: 6 bytes a parameter eager, 2 + 2 fused") {
-  // published/s003_mixed_precision_bytes_per_parameter.
+TEST_CASE("mixed precision: 4 + 2 bytes of a matrix eager, 2 + 2 fused") {
+  // published/s003_mixed_precision_bytes_per_parameter; tables are looked up, and
+  // the head is through where most is held.
   Workload w = Bert(32, 128, Precision::kFp16);
   const MemoryEstimate eager = EstimateMemory(w, {});
-  CHECK(eager.Of("parameters") + eager.Of("weight copies") ==
-        Byte(6.0 * kParameters));
+  CHECK(eager.Of("parameters") == Byte(4.0 * kParameters));
+  constexpr double kBlock = 4.0 * 768 * 768 + 2.0 * 768 * 3072;
+  CHECK(eager.Of("weight copies") == Byte(2.0 * 12 * kBlock));
   w.stack.fusion = Fusion::kLightSeq;
   w.accumulation = 2;  // gradients stand from the first micro-batch on
   const MemoryEstimate fused = EstimateMemory(w, {});
   CHECK(fused.Of("parameters") == Byte(2.0 * kParameters));
   CHECK(fused.Of("gradients") == Byte(2.0 * kParameters));
   CHECK(fused.Of("weight copies") == Bytes<>());
+}
+
+// docs/models/memory.md, "Per parameter".
+TEST_CASE("narrow copies of blocks that run again end with the pass forward") {
+  Workload w = Bert(1, 8, Precision::kBf16);
+  w.gradient_checkpointing = true;
+  w.optimizer.kind = OptimizerKind::kNone;
+  const MemorySurroundings none;
+  const ActivationBytes kept = Activations(w);
+  const internal::RankMemory rank(w, none);
+  const auto copies = [](const internal::Moment& moment) {
+    return moment.Estimate().Of("weight copies");
+  };
+  constexpr double kBlock = 2.0 * (4.0 * 768 * 768 + 2.0 * 768 * 3072);
+  CHECK(copies(rank.ForwardEnd(kept)) == Byte(12 * kBlock + 1182720.0));
+  CHECK(copies(rank.Loss(kept)) == Byte(1182720.0));
+  CHECK(copies(rank.LastBlock(kept)) == Byte(kBlock));
+  CHECK(copies(rank.LowestBlock(kept.lowest)) == Byte(kBlock));
+
+  // What does not train has no copy but where a pass backward asks for it.
+  w.trainable.lora_rank = 8;
+  const internal::RankMemory adapters(w, none);
+  CHECK(copies(adapters.ForwardEnd(kept)) == copies(adapters.Loss(kept)));
+
+  // All of them stay for it, each block's until that is through.
+  w = Bert(1, 8, Precision::kBf16);
+  const internal::RankMemory whole(w, none);
+  const auto all = Byte(12 * kBlock + 1182720.0);
+  CHECK(copies(whole.ForwardEnd(kept)) == all);
+  CHECK(copies(whole.Loss(kept)) == all);
+  CHECK(copies(whole.LastBlock(kept)) == Byte(12 * kBlock));
+  CHECK(copies(whole.LowestBlock(kept.lowest)) == Byte(kBlock));
 }
 
 TEST_CASE("terms add up and grow with batch and length") {
@@ -305,6 +340,27 @@ TEST_CASE("logits of a model that does not widen them") {
   CHECK(LogitBytes(w) == 18 * logits);
   w.architecture.narrow_logits = false;
   CHECK(LogitBytes(w) == 12 * logits);
+}
+
+// docs/models/memory.md: what PyTorch allocated of a cross entropy.
+TEST_CASE("logits that no model widens") {
+  Workload w = Bert(4, 128, Precision::kFp32);
+  w.architecture.head = Head::kMaskedLanguageModel;
+  const int64_t logits = int64_t{4} * 128 * 30522;
+  CHECK(LogitBytes(w) == 12 * logits);
+  CHECK(ForwardLogitBytes(w) == 8 * logits);
+  w.precision = Precision::kBf16;
+  CHECK(LogitBytes(w) == 12 * logits);
+  CHECK(ForwardLogitBytes(w) == 10 * logits);
+  // A pass forward alone never holds more than training does.
+  for (const Fusion fusion :
+       {Fusion::kEager, Fusion::kCompiled, Fusion::kXla, Fusion::kLiger}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+      w.stack.fusion = fusion;
+      w.precision = precision;
+      CHECK(ForwardLogitBytes(w) <= LogitBytes(w));
+    }
+  }
 }
 
 // One copy, log-softmax and its gradient of two bytes each; none is cast.

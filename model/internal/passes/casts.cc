@@ -20,12 +20,14 @@ struct WeightCasts {
 };
 
 // A compiled graph casts a bias in passing.
-int64_t CastLaunches(const Pass& pass, bool bias) {
-  return bias && !pass.Compiled() ? 2 : 1;
+int64_t CastLaunches(const Workload& w, bool bias) {
+  const bool compiled = RulesOf(w).block == BlockKernels::kCompiled;
+  return bias && !compiled ? 2 : 1;
 }
 
 // What is narrowed of the blocks: a launch a matrix, and one a bias.
 WeightCasts CastsOfBlocks(const Pass& pass) {
+  const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
   const int64_t feed_forward = a.gated ? 3 : 2;
@@ -45,12 +47,12 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
     casts.Add(layers * h *
                   (a.query_width() + a.key_width() + a.value_width() +
                    a.context_width()),
-              layers * (products * CastLaunches(pass, a.attention_bias) +
-                        CastLaunches(pass, a.output_bias)));
+              layers * (products * CastLaunches(w, a.attention_bias) +
+                        CastLaunches(w, a.output_bias)));
   };
   const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
     casts.Add(layers * feed_forward * h * intermediate,
-              layers * matrices * CastLaunches(pass, bias));
+              layers * matrices * CastLaunches(w, bias));
   };
   attention(a.layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
   attention(2 * a.decoder_layers, 3);
@@ -74,13 +76,12 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   return casts;
 }
 
-WeightCasts CastsOfHead(const Pass& pass) {
-  const Workload& w = pass.workload;
-  const Architecture& a = pass.architecture;
+WeightCasts CastsOutsideBlocks(const Workload& w) {
+  const Architecture& a = w.architecture;
   const int64_t h = a.hidden;
   WeightCasts casts;
   const auto matrix = [&](int64_t rows, int64_t columns, bool bias = true) {
-    casts.Add(rows * columns, CastLaunches(pass, bias));
+    casts.Add(rows * columns, CastLaunches(w, bias));
   };
   if (a.has_pooler()) matrix(h, h);
   if (a.head == Head::kSequenceClassification) {
@@ -133,9 +134,13 @@ void WidenParameterGradient(Pass& pass, int64_t elements) {
 
 void CastWeights(Pass& pass) {
   WeightCasts casts = CastsOfBlocks(pass);
-  const WeightCasts head = CastsOfHead(pass);
-  casts.Add(head.elements, head.launches);
+  const WeightCasts outside = CastsOutsideBlocks(pass.workload);
+  casts.Add(outside.elements, outside.launches);
   PushCasts(pass, casts);
+}
+
+int64_t MatrixElementsOutsideBlocks(const Workload& w) {
+  return CastsOutsideBlocks(w).elements;
 }
 
 void CastWeightsAgain(Pass& pass) {

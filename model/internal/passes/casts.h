@@ -26,6 +26,10 @@ void WidenParameterGradient(Pass& pass, int64_t elements);
 // for the length of a pass.
 void CastWeights(Pass& pass);
 
+// Elements of the matrices outside blocks among them. A table that is looked up
+// and multiplies nothing is not: autocast narrows what products read.
+int64_t MatrixElementsOutsideBlocks(const Workload& workload);
+
 // A block that is computed again under autocast, whose copies went with the
 // pass forward: a block's share of them all. Shards are gathered narrow.
 void CastWeightsAgain(Pass& pass);
