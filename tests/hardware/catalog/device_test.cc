@@ -149,8 +149,8 @@ TEST_CASE("the vector peak falls back to what is known") {
   CHECK(FormatComputeRate(catalog.Find("mi250").VectorPeak()) ==
         "22.65 TFLOP/s");
   CHECK(FormatComputeRate(catalog.Find("t4").VectorPeak()) == "8.1 TFLOP/s");
-  CHECK(FormatComputeRate(catalog.Find("tpu_v4").VectorPeak()) ==
-        "275 TFLOP/s");
+  CHECK(FormatComputeRate(catalog.Find("tpu_v6e").VectorPeak()) ==
+        "918 TFLOP/s");
   Device unknown;
   unknown.name = "unknown";
   CHECK_THROWS_WITH_AS(unknown.VectorPeak(),

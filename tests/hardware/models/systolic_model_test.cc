@@ -78,6 +78,31 @@ TEST_CASE("a product on two cores, worked by hand") {
         doctest::Approx(6.72256 + 0.193239 + 0.003 + 100).epsilon(1e-6));
 }
 
+// docs/models/tpu.md, "Softmax".
+TEST_CASE("softmax of attention takes the vector unit, worked by hand") {
+  model::Kernel attention;
+  attention.kind = model::KernelKind::kAttention;
+  attention.gemm = {1, 32768, 32768, 128};
+  attention.matrix_flops = 512'000'000'000;  // of 10^9 scores
+  attention.vector_flops = 5'000'000'000;
+  attention.special_ops = 1'000'000'000;
+  model::KernelList kernels;
+  kernels.kernels = {attention};
+  model::Segment segment;
+  segment.end = 1;
+  kernels.segments = {segment};
+  std::vector<double> p = SystolicNumbers();
+  p[kSystolicGemmEfficiency] = 0.95;
+  p[kSystolicStepOverhead] = 0;
+  const StepTime<double> step =
+      SystolicStep<double>(DeviceCatalog::Shipped().Find("tpu_v5p"),
+                           Bert(1, model::Fusion::kXla),
+                           kernels,
+                           p);
+  CHECK(model::ToMilliseconds(step.total()) ==
+        doctest::Approx(1.17418 + 2.27273 + 0.003).epsilon(1e-5));
+}
+
 TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
   const std::vector<double> p = SystolicNumbers();
   const auto overhead = [&](model::Fusion fusion, model::Precision precision) {
