@@ -52,6 +52,13 @@ std::map<std::string, std::string> BlockTexts(const Architecture& a) {
   return texts;
 }
 
+std::map<std::string, std::string> DimensionTexts(const Architecture& a) {
+  std::map<std::string, std::string> texts;
+  TextArchive archive("", texts);
+  VisitDimensions(archive, a);
+  return texts;
+}
+
 bool HasPlainBlock(const Architecture& a) {
   Architecture plain;
   // GPT-2's differ in how they write GELU out.

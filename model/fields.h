@@ -432,10 +432,9 @@ void VisitFields(Archive& archive, const Lora<TrainableLike>& lora) {
                 .required = true,
                 .least_asked = 1},
           lora.trainable.lora_rank);
-  if constexpr (ReadingArchive<Archive>) NameUsualMatrices(lora.trainable);
   archive(Field{.name = "matrices",
-                .about = "Matrices beside which they stand, or all; query and "
-                         "value where none is named"},
+                .about = "Matrices beside which they stand, or all; the usual "
+                         "two where none is named"},
           lora.trainable.lora);
   archive(Field{.name = "dropout",
                 .about = "Share of what adapters take that is dropped out "
@@ -645,6 +644,9 @@ void VisitFields(Archive& archive, W& w) {
           .about =
               "What trains, frozen_layers or lora; all where it is not there"},
       w.trainable);
+  if constexpr (ReadingArchive<Archive>) {
+    NameUsualMatrices(w.architecture, w.trainable);
+  }
   archive(Field{.name = "gradient_compression",
                 .about = "What is done to gradients before they are sent"},
           w.compression);
@@ -660,8 +662,10 @@ void VisitFields(Archive& archive, W& w) {
           w.power_limit);
 }
 
-// The parts of a block as texts, by the field's name.
+// The parts of a block as texts, by the field's name; and all dimensions.
 std::map<std::string, std::string> BlockTexts(const Architecture& architecture);
+std::map<std::string, std::string> DimensionTexts(
+    const Architecture& architecture);
 
 // Whether all parts of the blocks are those of BERT, GPT-2 and Vaswani et al.
 bool HasPlainBlock(const Architecture& architecture);

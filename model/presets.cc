@@ -350,20 +350,23 @@ const Architecture& FindArchitecture(std::string_view name) {
   return FindArchitectureOr(name, "");
 }
 
+std::string ArchitecturesMeant(std::string_view name) {
+  const std::vector<std::string_view> family = NamesOfFamily(name);
+  if (!family.empty()) {
+    return fmt::format("; did you mean {}?",
+                       QuotedAlternatives({family.begin(), family.end()}));
+  }
+  const std::string compared = ComparedName(name);
+  if (IsOfFamilyWithoutPreset(compared)) return "";
+  std::vector<std::string_view> names;
+  for (const Named& known : AllNames()) names.push_back(known.name);
+  return DidYouMean(compared, names);
+}
+
 const Architecture& FindArchitectureOr(std::string_view name,
                                        std::string_view or_else) {
   if (const Architecture* found = SpelledArchitecture(name)) return *found;
-  std::vector<std::string_view> names;
-  for (const Named& known : AllNames()) names.push_back(known.name);
-  const std::vector<std::string_view> family = NamesOfFamily(name);
-  const std::string compared = ComparedName(name);
-  std::string near;
-  if (!family.empty()) {
-    near = fmt::format("; did you mean {}?",
-                       QuotedAlternatives({family.begin(), family.end()}));
-  } else if (!IsOfFamilyWithoutPreset(compared)) {
-    near = DidYouMean(compared, names);
-  }
+  const std::string near = ArchitecturesMeant(name);
   throw InputError(
       fmt::format("unknown model \"{}\"{}{} see trainfare list models{}",
                   name,

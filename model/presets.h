@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,9 @@ const Architecture& FindArchitecture(std::string_view name);
 // The same, where something else may be given, too: ", or its file".
 const Architecture& FindArchitectureOr(std::string_view name,
                                        std::string_view or_else);
+// "; did you mean "gpt2"?" for a name that no preset has; empty where none is
+// near.
+std::string ArchitecturesMeant(std::string_view name);
 // Bits of the weights that such a name says ("-bnb-4bit", "-GPTQ") and its
 // architecture does not; 0: it says none below 16.
 int64_t BitsInName(std::string_view name);

@@ -106,9 +106,11 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   return m;
 }
 
-void NameUsualMatrices(Trainable& trainable) {
-  if (trainable.lora_rank == 0 || trainable.lora != LoraMatrices{}) return;
-  trainable.lora.query = trainable.lora.value = true;
+void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
+  LoraMatrices& named = trainable.lora;
+  if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
+  named.query = named.value = !a.latent();
+  named.key_value_down = named.output = a.latent();
 }
 
 void NameAllMatrices(const Architecture& a, Trainable& trainable) {

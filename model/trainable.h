@@ -29,9 +29,10 @@ int64_t TrainableParameters(const Workload& workload);
 
 // The matrices of a model's blocks, all of which adapters can stand beside.
 LoraMatrices LoraMatricesOf(const Architecture& architecture);
-// Names those of the paper, query and value, for adapters that none is named
-// for (Hu et al. 2021, 7.1).
-void NameUsualMatrices(Trainable& trainable);
+// Names for adapters that none is named for those of the paper, query and value
+// (Hu et al. 2021, 7.1); of latent attention, which may have neither, what its
+// keys and values come of, and its output.
+void NameUsualMatrices(const Architecture& architecture, Trainable& trainable);
 // Of adapters beside "all" matrices: those that the model has.
 void NameAllMatrices(const Architecture& architecture, Trainable& trainable);
 

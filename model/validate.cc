@@ -250,20 +250,14 @@ void ValidateArchitecture(const Architecture& a) {
 void RequireMatricesOfModel(const LoraMatrices& matrices,
                             const Architecture& a) {
   const std::vector<std::string> known = ToWords(LoraMatricesOf(a));
-  Trainable unnamed;
-  unnamed.lora_rank = 1;
-  NameUsualMatrices(unnamed);
   for (const std::string& word : ToWords(matrices)) {
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     throw InputError(
         fmt::format("trainable.lora.matrices: expected some of {} {} latent "
-                    "attention, got {}{}",
+                    "attention, got {}",
                     fmt::join(known, ", "),
                     a.latent() ? "in" : "without",
-                    word,
-                    matrices == unnamed.lora
-                        ? ", one of those that are meant where none is named"
-                        : ""));
+                    word));
   }
 }
 

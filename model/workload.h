@@ -207,6 +207,9 @@ inline constexpr auto kWordAliases<Fusion> =
 // Several libraries in one, which no stack is alone.
 inline constexpr std::string_view kHintOfMegatron =
     "lightseq, hand-fused layers over narrow weights, is the nearest";
+// What shares state, under whatever runs the kernels.
+inline constexpr std::string_view kHintOfShards =
+    "eager, with parallel.shard=zero2, zero3 or fsdp";
 template <>
 inline constexpr auto kWordHints<Fusion> =
     std::to_array<WordHint>({{"te", kHintOfMegatron},
@@ -216,7 +219,15 @@ inline constexpr auto kWordHints<Fusion> =
                              {"megatron", kHintOfMegatron},
                              {"megatron-lm", kHintOfMegatron},
                              {"megatron-core", kHintOfMegatron},
-                             {"megatron_core", kHintOfMegatron}});
+                             {"megatron_core", kHintOfMegatron},
+                             {"accelerate", kHintOfShards},
+                             {"deepspeed", kHintOfShards},
+                             {"fsdp", kHintOfShards},
+                             {"fsdp2", kHintOfShards},
+                             {"zero", kHintOfShards},
+                             {"zero1", "eager, with parallel.shard=zero1"},
+                             {"zero2", "eager, with parallel.shard=zero2"},
+                             {"zero3", "eager, with parallel.shard=zero3"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip

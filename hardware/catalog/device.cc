@@ -181,10 +181,12 @@ struct DeviceCatalog::State {
 void DeviceCatalog::State::Complete() {
   if (complete) return;
   std::vector<Device> devices;
-  std::map<std::string, std::string> owners;  // of names and aliases
+  // Of names and aliases, whose letter case does not count.
+  std::map<std::string, std::string> owners;
   const auto claim = [&](const std::string& name, const Device& device) {
-    const auto [owner, first] = owners.emplace(name, device.name);
-    if (first) return;
+    const auto [owner, first] =
+        owners.emplace(model::Lowered(name), device.name);
+    if (first || owner->second == device.name) return;
     throw InputError(
         fmt::format("{}/{}.yaml", directory, device.name),
         0,
@@ -267,10 +269,12 @@ const Device* DeviceCatalog::TryFind(std::string_view name) const {
     if (single != nullptr) return single;
     state_->Complete();
   }
+  const auto is_asked = [&](std::string_view one) {
+    return model::Lowered(one) == lowered;
+  };
   for (const Device& device : state_->all) {
-    if (device.name == lowered || device.reported_name == name ||
-        std::find(device.aliases.begin(), device.aliases.end(), name) !=
-            device.aliases.end()) {
+    if (device.name == lowered || is_asked(device.reported_name) ||
+        std::any_of(device.aliases.begin(), device.aliases.end(), is_asked)) {
       return &device;
     }
   }
@@ -279,15 +283,16 @@ const Device* DeviceCatalog::TryFind(std::string_view name) const {
 }
 
 const Device* DeviceCatalog::TryFindUsual(std::string_view name) const {
-  if (const Device* found = TryFind(name)) return found;
+  if (const Device* known = TryFind(name)) return known;
   std::vector<DeviceNames> usual;
   for (const Device& device : devices()) {
     usual.push_back({device.name,
                      {device.usual_of.begin(), device.usual_of.end()},
                      device.memory_capacity});
   }
-  const auto spelled = SpelledAlike(usual, name);
-  return spelled ? &devices()[*spelled] : nullptr;
+  auto found = SpelledAlike(usual, name);
+  if (!found) found = OnlyForm(NamesOf(devices()), name);
+  return found ? &devices()[*found] : nullptr;
 }
 
 const Device& DeviceCatalog::FindUsual(std::string_view name) const {
@@ -298,13 +303,18 @@ const Device& DeviceCatalog::FindUsual(std::string_view name) const {
 std::optional<std::string> DeviceCatalog::TakenAs(
     const std::string& name) const {
   const Device* found = TryFindUsual(name);
-  if (found == nullptr || found->name == model::Lowered(name) ||
-      found->reported_name == name) {
+  const std::string lowered = model::Lowered(name);
+  if (found == nullptr || found->name == lowered ||
+      model::Lowered(found->reported_name) == lowered) {
     return std::nullopt;
   }
   const std::vector<std::string_view> others =
       OtherForms(NamesOf(devices()), found->name, name);
-  if (others.empty()) return std::nullopt;
+  if (others.empty()) {
+    if (TryFind(name) != nullptr) return std::nullopt;
+    return fmt::format(
+        "{} is taken as {}, the only one known", name, found->name);
+  }
   return fmt::format("{} is taken as {}; others: {}",
                      name,
                      found->name,

@@ -128,16 +128,16 @@ class DeviceCatalog {
   static DeviceCatalog Load(const std::string& directory);
 
   const std::vector<Device>& devices() const;
-  // By name, reported name or alias (letter case ignored in names), else by the
-  // way people spell them (hardware/catalog/device_spelling.h); "cpu" is the
+  // By name, reported name or alias, whose letter case does not count, else by
+  // the way people spell them (hardware/catalog/device_spelling.h); "cpu" is the
   // host. Throws InputError with the names that may be meant.
   const Device& Find(std::string_view name) const;
   const Device* TryFind(std::string_view name) const;  // nullptr: unknown
   // The same for people who ask: a family's name is its usual form
-  // (Device::usual_of).
+  // (Device::usual_of), or the only one of it.
   const Device& FindUsual(std::string_view name) const;
   // "A100 is taken as a100_sxm4_40gb; others: ..", where the name of a device
-  // does not say which of several it is; nullopt: it does.
+  // does not say which form of its family it is; nullopt: it does.
   std::optional<std::string> TakenAs(const std::string& name) const;
 
  private:

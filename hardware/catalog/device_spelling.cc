@@ -136,6 +136,17 @@ std::string WithoutSeries(std::string letters) {
   return Reduced(std::move(letters), Letters::kNoSeries);
 }
 
+// Without the form that a device of its family has, and what is said behind it:
+// "p100" of "p100pcie".
+std::string WithoutForm(std::string letters) {
+  constexpr std::array<std::string_view, 3> kForms = {"pcie", "sxm", "nvl"};
+  for (const std::string_view form : kForms) {
+    const size_t at = letters.find(form);
+    if (at != std::string::npos) letters.erase(at);
+  }
+  return letters;
+}
+
 // Names of the devices from which so spelled a name goes on, the nearest: those
 // of most letters.
 std::vector<std::string_view> GoesOnFrom(
@@ -165,6 +176,21 @@ std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
     if (!alike.empty()) return alike.front();
   }
   return std::nullopt;
+}
+
+std::optional<size_t> OnlyForm(const std::vector<DeviceNames>& devices,
+                               std::string_view name) {
+  const Spelling asked = SpellingOf(name);
+  std::optional<size_t> only;
+  if (asked.letters.empty()) return only;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const Spelling own = SpellingOf(devices[i].name);
+    if (WithoutForm(own.letters) != asked.letters) continue;
+    if (only) return std::nullopt;
+    only = i;
+  }
+  if (only && !HasMemory(devices[*only], asked)) return std::nullopt;
+  return only;
 }
 
 std::vector<std::string_view> PerhapsMeant(

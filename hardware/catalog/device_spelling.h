@@ -27,6 +27,11 @@ struct DeviceNames {
 std::optional<size_t> SpelledAlike(const std::vector<DeviceNames>& devices,
                                    std::string_view name);
 
+// The same of a family's name, of which one device alone is known, in whatever
+// form it has: "P100" of a P100 on PCIe.
+std::optional<size_t> OnlyForm(const std::vector<DeviceNames>& devices,
+                               std::string_view name);
+
 // Names of those that it may mean, at most six: their spellings begin with it,
 // and have its memory where it says one; else those that it goes on from ("RTX
 // 4060 Laptop").

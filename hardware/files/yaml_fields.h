@@ -163,9 +163,10 @@ class YamlFieldReader {
 
   template <class T>
   void ReadWords(const model::Field& field, T& value) {
+    // A setting has them as any list.
+    const bool is_one = map_.IsText(field.name) && !map_.IsSet(field.name);
     const std::vector<std::string> words =
-        map_.IsText(field.name) ? std::vector{map_.Text(field.name)}
-                                : map_.Texts(field.name);
+        is_one ? std::vector{map_.Text(field.name)} : map_.Texts(field.name);
     if (words.empty()) {
       map_.Fail(field.name, "expected at least one word, got none");
     }
@@ -205,6 +206,22 @@ class YamlFieldReader {
 
   const Reader& map_;
   std::vector<std::string_view> apart_;
+};
+
+// Reads those fields that a map has over values that are there already: none
+// has a default, and none must be given.
+class YamlFieldChanger {
+ public:
+  explicit YamlFieldChanger(const Reader& map) : map_(map), reader_(map) {}
+
+  template <class T>
+  void operator()(const model::Field& field, T& value) {
+    if (map_.Has(field.name)) reader_(field, value);
+  }
+
+ private:
+  const Reader& map_;
+  YamlFieldReader reader_;
 };
 
 // Writes what YamlFieldReader reads back as the same value: every number in the

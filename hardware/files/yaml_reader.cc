@@ -109,7 +109,11 @@ Reader Reader::FromDocument(internal::YamlDocument&& parsed,
                   fmt::format("expected a map of keys, got {}", Got(root)));
   }
   for (const YamlSetting& setting : settings) {
-    internal::SetYaml(setting.path, setting.value, setting.origin, *document);
+    internal::SetYaml(setting.path,
+                      setting.value,
+                      setting.origin,
+                      setting.single_key,
+                      *document);
   }
   return reader;
 }
@@ -224,6 +228,16 @@ const Reader::Node& Reader::List(std::string_view key,
     FailAt(node, fmt::format("expected {}, got {}", expected, Got(node)));
   }
   return node;
+}
+
+const Reader::Node& Reader::ListOfScalars(std::string_view key,
+                                          std::string_view expected) const {
+  Node& node = Require(key, expected);
+  if (node.kind == Node::Kind::kScalar && !node.quoted &&
+      !node.origin.empty()) {
+    internal::SplitAtCommas(node, *document_);
+  }
+  return List(key, expected);
 }
 
 bool Reader::EndsInLine() const { return document_->ends_in_line; }
@@ -450,7 +464,7 @@ std::vector<Reader> Reader::Maps(std::string_view key) const {
 
 std::vector<std::string> Reader::Texts(std::string_view key) const {
   std::vector<std::string> texts;
-  for (const Node* item : List(key, "a list of texts").items) {
+  for (const Node* item : ListOfScalars(key, "a list of texts").items) {
     texts.push_back(TextOf(*item, "a text"));
   }
   return texts;
@@ -460,7 +474,7 @@ std::vector<int64_t> Reader::Integers(std::string_view key,
                                       int64_t min,
                                       int64_t max) const {
   std::vector<int64_t> values;
-  for (const Node* item : List(key, "a list of integers").items) {
+  for (const Node* item : ListOfScalars(key, "a list of integers").items) {
     values.push_back(IntegerOf(*item, min, max));
   }
   return values;
@@ -470,7 +484,7 @@ std::vector<double> Reader::Numbers(std::string_view key,
                                     double min,
                                     double max) const {
   std::vector<double> values;
-  for (const Node* item : List(key, "a list of numbers").items) {
+  for (const Node* item : ListOfScalars(key, "a list of numbers").items) {
     values.push_back(NumberOf(*item, min, max));
   }
   return values;

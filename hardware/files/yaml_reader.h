@@ -49,6 +49,9 @@ struct YamlSetting {
   std::string path;    // "dataset.train"
   std::string value;   // YAML of one line: "1000", "{ static: 128 }"
   std::string origin;  // begins the messages about it: "--set"
+  // The key under which a single value that stands where the path needs a map
+  // stays in that map ("of", of "model: gpt2"); empty: there can be none.
+  std::string single_key = "";
 };
 
 // Every text that the value of a setting has in it, as a reader gets it: without
@@ -146,7 +149,8 @@ class Reader {
   // --- maps and lists ---
   Reader Map(std::string_view key) const;
   std::optional<Reader> OptionalMap(std::string_view key) const;
-  // A list of maps, of texts, of numbers; an empty list [] is empty.
+  // A list of maps, of texts, of numbers; an empty list [] is empty. Of texts
+  // and numbers a setting may have commas alone: "query,value".
   std::vector<Reader> Maps(std::string_view key) const;
   std::vector<std::string> Texts(std::string_view key) const;
   std::vector<int64_t> Integers(std::string_view key,
@@ -187,6 +191,8 @@ class Reader {
   Node& Require(std::string_view key, std::string_view expected) const;
   const Node& Scalar(std::string_view key, std::string_view expected) const;
   const Node& List(std::string_view key, std::string_view expected) const;
+  const Node& ListOfScalars(std::string_view key,
+                            std::string_view expected) const;
   int64_t IntegerOf(const Node& node, int64_t min, int64_t max) const;
   double NumberOf(const Node& node, double min, double max) const;
   std::string TextOf(const Node& node, std::string_view expected) const;

@@ -87,7 +87,7 @@ void RequireFilesBeside(const Setting& setting, const CLI::Option& option) {
     const std::string key = text.substr(0, equals);
     for (const std::string& value : hardware::TextsOf(
              {key, text.substr(equals + 1), "--" + setting.option})) {
-      RequireBeside(setting.option, value, key == "model");
+      RequireBeside(setting.option, value, key == "model" || key == "model.of");
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <regex>
@@ -15,6 +16,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "scenarios/job/named_model.h"
+#include "scenarios/job/scenario_fields.h"
 #include "scenarios/report/output.h"
 
 namespace trainfare::scenarios {
@@ -51,6 +53,24 @@ model::Head UsualTask(const model::Architecture& architecture) {
              : model::Head::kCausalLanguageModel;
 }
 
+// The same where settings made another model of it, "gpt2 with vocabulary
+// 50304", or one in its place.
+std::string TitleOf(const NamedModel& model,
+                    const model::Architecture& counted) {
+  const std::string& own = model.architecture.name;
+  return counted.name.starts_with(own)
+             ? TitleOf(model) + counted.name.substr(own.size())
+             : counted.name;
+}
+
+// Whether settings say anything of the model.
+bool SetsModel(const std::vector<YamlSetting>& settings) {
+  return std::any_of(
+      settings.begin(), settings.end(), [](const YamlSetting& setting) {
+        return setting.path == "model" || setting.path.starts_with("model.");
+      });
+}
+
 // In quotes, as no name of a file is anything but a text then.
 std::string SingleQuoted(std::string_view text) {
   std::string quoted = "'";
@@ -83,8 +103,11 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
                       "dataset.train=1000",
                       text));
     }
-    settings.push_back(
-        {text.substr(0, equals), text.substr(equals + 1), "--set"});
+    YamlSetting setting{
+        text.substr(0, equals), text.substr(equals + 1), "--set"};
+    // Of a model that has a name: of that one, with this changed.
+    if (setting.path.starts_with("model.")) setting.single_key = kModelOf;
+    settings.push_back(std::move(setting));
   }
   return settings;
 }
@@ -173,6 +196,8 @@ Scenario ParseNewScenario(const NamedModel& model,
   try {
     Scenario job = ParseScenario(written, name, settings, model);
     job.places.reset();
+    if (job.title == name)
+      job.title = TitleOf(model, job.workload.architecture);
     return job;
   } catch (const InputError& error) {
     // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".
@@ -219,7 +244,7 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
     Scenario job = LoadScenario(scenario, settings, model);
     // The title speaks of the file's model.
     const std::string& name = job.workload.architecture.name;
-    if (overrides.model && OwnModel(scenario) != name) {
+    if (SetsModel(settings) && OwnModel(scenario) != name) {
       job.title += fmt::format(", as {}", name);
     }
     return job;

@@ -52,7 +52,8 @@ std::string BesideChoice(double score, double of_choice, Objective objective) {
 }
 
 // Places a candidate: what is in before what is out, limits missed by least
-// before everything that no limit would let in.
+// before everything that no limit would let in, and of this what does not fit,
+// the nearest to it first, before what is out for another reason.
 std::tuple<int, double, double> PlaceOf(const Candidate& c,
                                         Objective objective) {
   if (c.viable()) {
@@ -61,11 +62,11 @@ std::tuple<int, double, double> PlaceOf(const Candidate& c,
   const bool missed = c.objection.kind == Obstacle::kMissesDeadline ||
                       c.objection.kind == Obstacle::kOverBudget;
   if (missed) return {1, c.objection.miss, 0};
-  // The order that they came in, which is that of their names.
-  return {2, 0, 0};
+  if (c.objection.kind == Obstacle::kDoesNotFit) return {2, c.job->Excess(), 0};
+  return {3, 0, 0};
 }
 
-// Equals in the order of their names.
+// Equals in the order of their names, which is the one that they came in.
 bool StandsBefore(const Candidate& a, const Candidate& b, Objective objective) {
   const auto of_a = PlaceOf(a, objective);
   const auto of_b = PlaceOf(b, objective);

@@ -9,7 +9,6 @@
 
 #include "hardware/files/unit_text.h"
 #include "model/presets.h"
-#include "scenarios/commands/memory_advice.h"
 #include "scenarios/job/memory_range.h"
 
 namespace trainfare::scenarios {
@@ -17,31 +16,19 @@ namespace {
 
 using hardware::FormatBytes;
 
-// "; a smaller batch is safe": what takes less memory than `w`, and is not
-// asked for already; empty where nothing is.
-std::string SaferSettings(const model::Workload& w) {
-  std::vector<std::string_view> settings;
-  if (w.batch > 1) settings.emplace_back("a smaller batch");
-  if (!w.gradient_checkpointing && w.work != model::Work::kForward) {
-    settings.emplace_back("gradient_checkpointing");
-  }
-  if (settings.empty()) return "";
-  return fmt::format("; {} is safe", fmt::join(settings, " or "));
-}
-
 }  // namespace
 
-std::optional<Note> MemoryNote(const JobEstimate& job) {
-  if (!job.fits()) return std::nullopt;
-  const model::Workload& w = job.workload;
+std::optional<Note> MemoryNote(const JobEstimate& job,
+                               const Scenario& scenario,
+                               const RoomTrial& has_room) {
   const model::MemoryEstimate& memory = job.memory;
+  if (!job.fits() || HasRoom(memory, job.capacity)) return std::nullopt;
+  const model::Workload& w = job.workload;
   const model::Bytes<> high = MemoryRangeOf(memory.total()).high;
   const model::Bytes<> besides = memory.of_other_streams + memory.in_gaps;
-  const bool is_full = memory.total() + besides > job.capacity;
-  if (!is_full && high <= job.capacity) return std::nullopt;
   std::string line =
       fmt::format("batch {}, length {}: ", w.batch, w.sequence_length);
-  if (is_full) {
+  if (memory.total() + besides > job.capacity) {
     line += fmt::format(
         "may run out: an allocator holds up to {} besides, in gaps and of "
         "other streams; ",
@@ -49,11 +36,16 @@ std::optional<Note> MemoryNote(const JobEstimate& job) {
   }
   line += fmt::format(
       "the 80 % interval of its memory reaches to {}, {} the {} that there "
-      "are{}",
+      "are",
       FormatBytes(high),
       high > job.capacity ? "past" : "of",
-      FormatBytes(job.capacity),
-      SaferSettings(w));
+      FormatBytes(job.capacity));
+  Scenario asked = scenario;
+  asked.workload = w;
+  const std::vector<std::string> safe = SaferSettings(asked, has_room);
+  if (!safe.empty()) {
+    line += fmt::format("; {} is safe", fmt::join(safe, " or "));
+  }
   return Note(line, Caution::kMemoryInInterval);
 }
 
@@ -64,7 +56,6 @@ std::optional<Note> WeightsNote(const Scenario& scenario) {
   std::string adapters;
   if (trainable.lora_rank == 0) {
     adapters = kAdapterFlag;
-    if (scenario.workload.architecture.latent()) adapters += kLatentAdapterFlag;
     adapters += ' ';
   }
   return Note(fmt::format(

@@ -8,6 +8,7 @@
 
 #include "hardware/catalog/instance.h"
 #include "model/workload.h"
+#include "scenarios/commands/memory_advice.h"
 #include "scenarios/job/job_estimate.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/note.h"
@@ -31,8 +32,11 @@ std::string CompiledStackNote(model::Fusion asked,
 // Why the cloud of an instance counts only where somebody names it.
 std::string NamedCloudNote(const hardware::Instance& instance);
 
-// That a job which fits may not, as sure as its memory is; nullopt: it does.
-std::optional<Note> MemoryNote(const JobEstimate& job);
+// That a job of `scenario` which fits may not, as sure as its memory is, and with
+// what it has room; nullopt: it does.
+std::optional<Note> MemoryNote(const JobEstimate& job,
+                               const Scenario& scenario,
+                               const RoomTrial& has_room);
 
 // That weights are wider than the name of their model says; nullopt: they are
 // not.

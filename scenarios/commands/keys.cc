@@ -87,7 +87,8 @@ Table Keys() {
   std::vector<FieldKey> model;
   FieldKeyLister of_model(model, "model.");
   const model::Architecture any_model;
-  VisitDimensions(of_model, any_model);
+  std::string of;
+  VisitModel(of_model, of, any_model);
   add("model", model);
   std::vector<FieldKey> device;
   FieldKeyLister of_device(device);

@@ -77,7 +77,8 @@ class Sizes {
   int64_t most() const {
     switch (what_) {
       case Largest::kBatch:
-        return model::kLargestBatch;
+        // Where each can be counted, as `predict` has it.
+        return model::LargestCountableBatch(scenario_.workload);
       case Largest::kLength:
         // Beyond what the model was trained for only where that is asked.
         return std::max(
@@ -185,6 +186,29 @@ std::string_view EndOf(const Sizes& sizes, int64_t largest) {
              : "; none is larger";
 }
 
+// "batch 16 is the largest batch that fits l4, 20 GiB of 24 GiB".
+std::string FindingOf(std::string_view word,
+                      const Trial& largest,
+                      bool any_batch,
+                      const std::string& target) {
+  const std::string memory =
+      fmt::format("{} of {}",
+                  hardware::FormatBytes(largest.job.memory.total()),
+                  hardware::FormatBytes(largest.job.capacity));
+  if (any_batch) {
+    return fmt::format(
+        "any batch fits {}, {} at {}, the largest that can be counted",
+        target,
+        memory,
+        largest.name);
+  }
+  return fmt::format("{} is the largest {} that fits {}, {}",
+                     largest.name,
+                     word,
+                     target,
+                     memory);
+}
+
 void AddTrial(const Trial& trial, Table& table, Json& list) {
   const JobEstimate& job = trial.job;
   const model::Workload& w = job.workload;
@@ -259,6 +283,8 @@ Report LargestReport(Largest what,
   json["device"] = target.predictor.device().name;
   json["devices"] = target.cluster.devices;
   json["of"] = word;
+  const bool any_batch = what == Largest::kBatch && largest == sizes.most();
+  json["any_batch_fits"] = any_batch;
   Json list = Json::array();
   std::optional<Trial> fitting;
   if (largest > 0) {
@@ -280,14 +306,10 @@ Report LargestReport(Largest what,
     json["largest"] =
         what == Largest::kModel ? Json(fitting->name) : Json(largest);
     report.headline.push_back(
-        fmt::format("{}: {} is the largest {} that fits {}, {} of {}{}",
+        fmt::format("{}: {}{}",
                     scenario.title,
-                    fitting->name,
-                    word,
-                    TargetName(target),
-                    hardware::FormatBytes(fitting->job.memory.total()),
-                    hardware::FormatBytes(fitting->job.capacity),
-                    EndOf(sizes, largest)));
+                    FindingOf(word, *fitting, any_batch, TargetName(target)),
+                    any_batch ? "" : EndOf(sizes, largest)));
   }
   report.tables.push_back(std::move(table));
   report.notes =

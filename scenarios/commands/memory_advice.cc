@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/bisection.h"
 #include "model/error.h"
 #include "model/trainable.h"
 #include "model/validate.h"
@@ -23,8 +24,6 @@ using model::Workload;
 struct Change {
   std::string_view words;
   bool (*apply)(Workload& w, int64_t devices);
-  // What it takes beside them where attention is latent.
-  std::string_view latent = "";
 };
 
 // Those that cost least come first.
@@ -69,13 +68,9 @@ constexpr auto kChanges = std::to_array<Change>({
      [](Workload& w, int64_t) {
        if (w.trainable.lora_rank > 0) return false;
        w.trainable.lora_rank = 16;
-       if (w.architecture.latent()) {
-         w.trainable.lora.key_value_down = w.trainable.lora.output = true;
-       }
-       model::NameUsualMatrices(w.trainable);
+       model::NameUsualMatrices(w.architecture, w.trainable);
        return true;
-     },
-     kLatentAdapterFlag},
+     }},
     {"--set trainable.lora.base_bits=4",
      [](Workload& w, int64_t) {
        return w.trainable.lora_rank > 0 &&
@@ -127,9 +122,6 @@ std::optional<std::string> Fewest(const FitQuestion& question,
       for (size_t i = 0; i < kChanges.size(); ++i) {
         if (((bits | always) >> i & 1U) == 0) continue;
         words += kChanges[i].words;
-        if (question.scenario.workload.architecture.latent()) {
-          words += kChanges[i].latent;
-        }
         words += ' ';
       }
       return fmt::format("{}({})", words, *outcome);
@@ -139,6 +131,36 @@ std::optional<std::string> Fewest(const FitQuestion& question,
 }
 
 }  // namespace
+
+std::vector<std::string> SaferSettings(const Scenario& scenario,
+                                       const RoomTrial& has_room) {
+  const auto is_safe = [&](const Scenario& changed) {
+    try {
+      model::Validate(changed.workload);
+      return has_room(changed);
+    } catch (const model::InputError&) {
+      return false;  // not of this model or device
+    }
+  };
+  const auto is_safe_batch = [&](int64_t batch) {
+    Scenario smaller = scenario;
+    smaller.workload.batch = batch;
+    return is_safe(smaller);
+  };
+  std::vector<std::string> settings;
+  const int64_t batch = scenario.workload.batch;
+  if (batch > 1 && is_safe_batch(1)) {
+    settings.push_back(
+        fmt::format("--batch {}", model::LargestThat(1, batch, is_safe_batch)));
+  }
+  Scenario recomputed = scenario;
+  if (scenario.workload.work != model::Work::kForward &&
+      !std::exchange(recomputed.workload.gradient_checkpointing, true) &&
+      is_safe(recomputed)) {
+    settings.emplace_back("--set gradient_checkpointing=true");
+  }
+  return settings;
+}
 
 std::vector<std::string> MemoryAdvice(const Scenario& scenario,
                                       int64_t devices,

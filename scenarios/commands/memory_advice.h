@@ -13,15 +13,21 @@
 
 namespace trainfare::scenarios {
 
-// The flag by which adapters train in place of all, and what it takes beside it
-// where attention is latent, which has none of the matrices that are meant else.
+// The flag by which adapters train in place of all.
 inline constexpr std::string_view kAdapterFlag = "--set trainable.lora.rank=16";
-inline constexpr std::string_view kLatentAdapterFlag =
-    " --set trainable.lora.matrices=[key_value_down,output]";
 
 // What a job comes to where it fits, in words ("16.5 GiB"); nullopt: it does
 // not.
 using FitTrial = std::function<std::optional<std::string>(const Scenario&)>;
+
+// Whether a job fits by the whole interval of its memory. It may throw
+// InputError for a job that is none.
+using RoomTrial = std::function<bool(const Scenario&)>;
+
+// The flags that leave `scenario` more memory, each by itself, with which it has
+// room: the largest of smaller batches, recomputation. Empty: neither is enough.
+std::vector<std::string> SaferSettings(const Scenario& scenario,
+                                       const RoomTrial& has_room);
 
 // The fewest changes of the command line with which `scenario` fits on up to so
 // many devices: of how all of it is trained (where only a coarser update is

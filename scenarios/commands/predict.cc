@@ -25,14 +25,20 @@ namespace {
 
 using model::InputError;
 
-// The flag for one that the device runs, where it lacks the precision: bf16 may
-// be nobody's choice. Empty where it has it.
-std::string PrecisionHint(const PredictionTarget& target,
-                          const Scenario& scenario) {
+// Why a target cannot run it, "precision: ..", at its place; of a precision
+// that the device lacks with the flag for one that it has, as bf16 may be
+// nobody's choice.
+std::string ReasonOf(std::string_view fault,
+                     const PredictionTarget& target,
+                     const Scenario& scenario) {
+  std::string reason = scenario.WithPlace(std::string(fault));
   const hardware::Device& device = target.predictor.device();
   const auto instead = hardware::NearestPrecision(device);
-  if (device.MatrixPeak(scenario.workload.precision) || !instead) return "";
-  return fmt::format("; hint: --precision {}", model::ToText(*instead));
+  if (fault.starts_with("precision: ") && instead &&
+      !device.MatrixPeak(scenario.workload.precision)) {
+    reason += fmt::format("; hint: --precision {}", model::ToText(*instead));
+  }
+  return reason;
 }
 
 // Every variant on every target. Of several, one that a device cannot run is
@@ -50,7 +56,7 @@ std::vector<Prediction> PredictionsOf(
             {&target, EstimateJob(variant, target.predictor, target.cluster)});
       } catch (const InputError& error) {
         if (first_reason.empty()) {
-          first_reason = variant.WithPlace(error.what());
+          first_reason = ReasonOf(error.what(), target, variant);
         }
         const Note note(fmt::format("left out: {}", error.what()),
                         Caution::kCannotRun);
@@ -60,10 +66,7 @@ std::vector<Prediction> PredictionsOf(
       }
     }
   }
-  if (predictions.empty()) {
-    throw InputError(first_reason +
-                     PrecisionHint(targets.front(), variants.front()));
-  }
+  if (predictions.empty()) throw InputError(first_reason);
   return predictions;
 }
 
@@ -202,8 +205,8 @@ Report Predict(const PredictOptions& asked) {
                            targets.front(),
                            options.origin);
     } catch (const InputError& error) {
-      throw InputError(variants.front().WithPlace(error.what()) +
-                       PrecisionHint(targets.front(), variants.front()));
+      throw InputError(
+          ReasonOf(error.what(), targets.front(), variants.front()));
     }
   }
   return ReportOf(targets, variants, options);

@@ -135,14 +135,19 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
   return line;
 }
 
-// "fits up to batch 9, or length 65536 at batch 1".
+// "fits up to batch 9, or length 65536 at batch 1"; "any batch fits, ..".
 std::string RoomLine(const PredictionTarget& target,
                      const Scenario& scenario,
                      const JobEstimate& job) {
-  std::string line = fmt::format(
-      "fits up to batch {}", job.largest_batch.value_or(job.workload.batch));
+  const int64_t batch = job.largest_batch.value_or(job.workload.batch);
+  std::string line =
+      job.any_batch
+          ? fmt::format("any batch fits, {} is the largest that can be counted",
+                        batch)
+          : fmt::format("fits up to batch {}", batch);
   if (scenario.padding.kind == PaddingKind::kStatic) {
-    line += fmt::format(", or length {} at batch {}",
+    line += fmt::format("{} length {} at batch {}",
+                        job.any_batch ? "; up to" : ", or",
                         LargestOf(Largest::kLength, scenario, target),
                         job.workload.batch);
   }

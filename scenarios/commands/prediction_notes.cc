@@ -15,7 +15,9 @@
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/target_notes.h"
+#include "scenarios/job/device_memo.h"
 #include "scenarios/job/energy.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
 
 namespace trainfare::scenarios {
@@ -63,8 +65,16 @@ void AddMemoryNotes(const PredictionTarget& target,
                     const std::vector<JobEstimate>& jobs,
                     const Scenario& scenario,
                     std::vector<Note>& notes) {
+  DeviceMemo memo(target.predictor, scenario.source);
+  const auto has_room = [&](const Scenario& changed) {
+    const JobEstimate trial =
+        EstimateJob(changed, memo, target.cluster, Detail::kMemory);
+    return trial.fits() && HasRoom(trial.memory, trial.capacity);
+  };
   for (const JobEstimate& job : jobs) {
-    if (auto note = MemoryNote(job)) notes.push_back(std::move(*note));
+    if (auto note = MemoryNote(job, scenario, has_room)) {
+      notes.push_back(std::move(*note));
+    }
     if (!job.fits()) {
       notes.push_back(
           job.largest_batch
@@ -81,17 +91,23 @@ void AddMemoryNotes(const PredictionTarget& target,
 std::string MfuNote(const std::vector<JobEstimate>& jobs) {
   const bool causal = AnyFitting(
       jobs, [](const JobEstimate& job) { return job.mfu_causal.has_value(); });
-  if (!causal) {
-    return "MFU counts the matrix products of forward and backward with "
-           "attention, nothing recomputed (PaLM's rule), against the peak of "
-           "the precision";
-  }
+  const bool forward = jobs.front().workload.work == model::Work::kForward;
   std::string note =
-      "MFU counts the matrix products of forward and backward, all pairs of "
-      "positions in attention though it is causal, nothing recomputed (PaLM's "
+      fmt::format("MFU counts the matrix products of {}",
+                  forward ? "the forward pass" : "forward and backward");
+  const std::string_view anew = forward ? "" : ", nothing recomputed";
+  if (!causal) {
+    return note + fmt::format(
+                      " with attention{} (PaLM's rule), against the "
+                      "peak of the precision",
+                      anew);
+  }
+  note += fmt::format(
+      ", all pairs of positions in attention though it is causal{} (PaLM's "
       "rule, and torchtitan's), against the peak of the precision; of the "
       "pairs that it sees, half of them as Megatron-LM counts, fewer in "
-      "windows, it is ";
+      "windows, it is ",
+      anew);
   note += jobs.size() == 1
               ? fmt::format("{:.1f} %", 100.0 * *jobs.front().mfu_causal)
               : "less: mfu_causal in JSON";
@@ -188,6 +204,20 @@ void AddStackNotes(const PredictionTarget& target,
   }
 }
 
+// A limit above what the board allows holds nobody back.
+void AddPowerLimitNote(const PredictionTarget& target,
+                       const model::Workload& w,
+                       std::vector<Note>& notes) {
+  const hardware::Device& device = target.predictor.device();
+  if (!device.max_power || w.power_limit <= *device.max_power) return;
+  notes.push_back(
+      fmt::format("power_limit: {} is above the {} of {}, whose own limit "
+                  "counts",
+                  hardware::FormatPower(w.power_limit),
+                  hardware::FormatPower(*device.max_power),
+                  device.name));
+}
+
 // A config.json's window beyond the positions is read as one of them all
 // (hardware/files/decoder_parts.h).
 void AddWindowNote(const model::Architecture& a, std::vector<Note>& notes) {
@@ -231,6 +261,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   }
   AddBatchNotes(target, jobs, scenario, notes);
   AddStackNotes(target, jobs.front(), scenario, notes);
+  AddPowerLimitNote(target, scenario.workload, notes);
   AddWindowNote(scenario.workload.architecture, notes);
   AddLinkNotes(target, notes);
   AddPriceNotes(target, spot, notes);

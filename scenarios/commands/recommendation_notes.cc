@@ -14,6 +14,7 @@
 #include "scenarios/commands/job_notes.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/recommendation_report.h"
+#include "scenarios/job/memory_range.h"
 #include "scenarios/job/open_times.h"
 
 namespace trainfare::scenarios {
@@ -113,6 +114,26 @@ std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
       hardware::Plural(scenario.workload.batch, "sequence"));
 }
 
+// Whether the choice would have room for another job.
+bool HasRoomOn(const Candidate& chosen,
+               const Scenario& changed,
+               const RecommendOptions& options) {
+  if (chosen.instance == nullptr) return false;
+  RecommendOptions there = options;
+  there.instances = {chosen.instance->FullName()};
+  there.also.clear();
+  there.global_batch.reset();
+  there.progress = nullptr;
+  std::vector<std::string> left_out_fits;
+  const std::vector<Candidate> places =
+      EstimateCandidates({changed}, there, left_out_fits);
+  return std::any_of(places.begin(), places.end(), [&](const Candidate& c) {
+    return c.instance == chosen.instance && c.devices == chosen.devices &&
+           c.hosts == chosen.hosts && c.batch == changed.workload.batch &&
+           c.timed() && HasRoom(c.job->memory, c.job->capacity);
+  });
+}
+
 void AddChosenNotes(const std::vector<Candidate>& candidates,
                     const Scenario& scenario,
                     const RecommendOptions& options,
@@ -125,7 +146,10 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
         Caution::kDeadlineInInterval);
   }
   report.notes.emplace_back(OddsLine(candidates, options));
-  if (auto note = MemoryNote(*chosen.job)) {
+  const auto has_room = [&](const Scenario& changed) {
+    return HasRoomOn(chosen, changed, options);
+  };
+  if (auto note = MemoryNote(*chosen.job, scenario, has_room)) {
     report.notes.push_back(std::move(*note));
   }
   if (auto note = SourceNote(*chosen.job, scenario)) {

@@ -11,6 +11,7 @@
 #include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
+#include "scenarios/report/column_unit.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -111,7 +112,11 @@ std::string Figure::Key(std::string_view middle) const {
 std::string Figure::Text(double base_value) const {
   if (unit == "s") return hardware::FormatTime(model::Seconds<>(base_value));
   if (unit == "usd") return hardware::FormatMoney(model::Usd<>(base_value));
-  if (unit == "j") return hardware::FormatEnergy(model::Joules<>(base_value));
+  if (unit == "j") {
+    // As predict has it.
+    const ColumnUnit in = EnergyUnit({base_value});
+    return fmt::format("{} {}", in.Text(base_value), in.name);
+  }
   ENSURE(unit == "bytes", "a figure has a unit");
   return hardware::FormatBytes(model::Bytes<>(base_value));
 }

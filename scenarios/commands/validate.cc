@@ -225,6 +225,7 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   json["batch"] = o.workload.batch;
   json["sequence_length"] = o.workload.sequence_length;
   json["accumulation"] = o.workload.accumulation;
+  json["workload"] = ToJson(o.workload);
   json["framework"] = o.framework;
   json["source"] = o.group;
   json["measured_by"] = o.source;

@@ -21,6 +21,7 @@
 #include "model/offload.h"
 #include "model/rounding.h"
 #include "model/sharding.h"
+#include "model/validate.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/open_times.h"
 #include "scenarios/job/step_estimate.h"
@@ -229,6 +230,12 @@ void CountMemory(DeviceMemo& memo, Detail detail, JobEstimate& job) {
   if (detail < Detail::kTimes) return;
   job.largest_batch =
       memo.LargestBatch(job.workload, job.devices, job.ranks_per_device);
+}
+
+// Whether the largest batch is the largest that can be counted.
+bool EndsByCounting(const JobEstimate& job) {
+  return job.largest_batch &&
+         *job.largest_batch >= model::LargestCountableBatch(job.workload);
 }
 
 // What the scenario may leave open, besides compiling.
@@ -455,6 +462,7 @@ JobEstimate EstimateJob(const Scenario& scenario,
   CountMemory(memo, detail, job);
   LimitToHost(scenario, device, cluster, job);
   HoldOnHost(cluster, job);
+  job.any_batch = EndsByCounting(job);
   if (!job.fits()) return job;
 
   const OpenTimes open{StartUpTime(scenario, device, cluster),

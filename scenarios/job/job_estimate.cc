@@ -33,6 +33,17 @@ std::string JobEstimate::Obstacle() const {
       compilation->swap.base() > 0 ? "" : "run.swap or ");
 }
 
+double JobEstimate::Excess() const {
+  double share = memory.total() / capacity;
+  if (host && host->capacity) {
+    share = std::max(share, host->total() / *host->capacity);
+  }
+  if (compilation && compilation->fails) {
+    share = std::max(share, compilation->memory / compilation->host_memory);
+  }
+  return std::max(0.0, share - 1.0);
+}
+
 model::Bytes<> HostHolding::total() const {
   model::Bytes<> sum;
   for (const model::MemoryTerm& term : terms) sum += term.size;

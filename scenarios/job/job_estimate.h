@@ -122,6 +122,9 @@ struct JobEstimate {
   model::MemoryEstimate memory;
   model::Bytes<> capacity;
   std::optional<int64_t> largest_batch;  // nullopt: not even one sequence
+  // No memory ends there: a larger one cannot be counted
+  // (model::LargestCountableBatch).
+  bool any_batch = false;
   // Absent: no compiler that minds, or a host that is not known.
   std::optional<HostCompilation> compilation;
   std::optional<HostHolding> host;  // absent: nothing is offloaded
@@ -129,8 +132,10 @@ struct JobEstimate {
     return memory.total() <= capacity && !(compilation && compilation->fails) &&
            (!host || host->fits());
   }
-  // Why it does not fit: "does not fit memory by 3 GiB".
+  // Why it does not fit: "does not fit memory by 3 GiB". By how much, as a share
+  // of the memory that is exceeded by most.
   std::string Obstacle() const;
+  double Excess() const;
 
   // The rest only if it fits. Means over the lengths of a full batch.
   StepEstimate step;

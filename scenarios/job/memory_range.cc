@@ -27,6 +27,12 @@ MemoryRange MemoryRangeOf(model::Bytes<> needed) {
   return Around(needed, kKept);
 }
 
+bool HasRoom(const model::MemoryEstimate& needed, model::Bytes<> capacity) {
+  return needed.total() + needed.of_other_streams + needed.in_gaps <=
+             capacity &&
+         MemoryRangeOf(needed.total()).high <= capacity;
+}
+
 CountedMemory CountedBy(MemoryFigure figure,
                         const model::MemoryEstimate& estimate) {
   // An allocator does not see the context, which is of the driver and the

@@ -17,6 +17,10 @@ struct MemoryRange {
 // which were GPUs.
 MemoryRange MemoryRangeOf(model::Bytes<> needed);
 
+// Whether there is room for it by the whole interval, and for what an allocator
+// holds besides, in gaps and of other streams.
+bool HasRoom(const model::MemoryEstimate& needed, model::Bytes<> capacity);
+
 // What of an estimate one figure of a measured peak counts, and its 80 %
 // interval: narrower of what tensors take than of what an allocator keeps.
 struct CountedMemory {

@@ -52,20 +52,49 @@ model::Architecture ReadConfig(const Reader& root, const std::string& name) {
   }
 }
 
-model::Architecture ReadArchitecture(const Reader& root) {
-  if (!root.IsMap("model")) {
-    return root.Parsed("model", [&](const std::string& name) {
-      // A file that a flag names is where the program was started.
-      if (root.IsSet("model")) {
-        return ReadNamedModel(name, "config.json").architecture;
-      }
-      const std::string folder = fs::path(root.file()).parent_path().string();
-      const auto config = ConfigNamed(name, folder);
-      return config ? ReadConfig(root, *config)
-                    : model::FindArchitectureOr(name, kOrConfig);
-    });
+// The model that the text at `key` names; `given`: one that has been read
+// already, where the text is its name.
+model::Architecture ReadNamed(const Reader& map,
+                              std::string_view key,
+                              const std::optional<NamedModel>& given) {
+  return map.Parsed(key, [&](const std::string& name) {
+    if (given && name == given->name) return given->architecture;
+    // A file that a flag names is where the program was started.
+    if (map.IsSet(key)) {
+      return ReadNamedModel(name, "config.json").architecture;
+    }
+    const std::string folder = fs::path(map.file()).parent_path().string();
+    const auto config = ConfigNamed(name, folder);
+    return config ? ReadConfig(map, *config)
+                  : model::FindArchitectureOr(name, kOrConfig);
+  });
+}
+
+// A model with dimensions of its own, by a name that says which: "gpt2 with
+// vocabulary 50304".
+model::Architecture ReadChanged(const Reader& dims, model::Architecture a) {
+  const std::string name = a.name;
+  const auto before = model::DimensionTexts(a);
+  hardware::YamlFieldChanger changer(dims);
+  VisitDimensions(changer, a);
+  if (a.name != name) return a;
+  std::vector<std::string> changes;
+  for (const auto& [key, text] : model::DimensionTexts(a)) {
+    if (text != before.at(key)) changes.push_back(key + " " + text);
   }
+  if (!changes.empty()) {
+    a.name += fmt::format(" with {}", fmt::join(changes, ", "));
+  }
+  return a;
+}
+
+model::Architecture ReadArchitecture(const Reader& root,
+                                     const std::optional<NamedModel>& given) {
+  if (!root.IsMap("model")) return ReadNamed(root, "model", given);
   const Reader dims = root.Map("model");
+  if (dims.Has(kModelOf)) {
+    return ReadChanged(dims, ReadNamed(dims, kModelOf, given));
+  }
   model::Architecture a;
   a.name = "custom";
   YamlFieldReader reader(dims);
@@ -242,6 +271,14 @@ std::string NameOf(const std::string& path) {
                  : std::filesystem::path(path).filename().string();
 }
 
+// The name of the model as it was written; empty: all of it is spelled out.
+std::string AskedModel(const Reader& root) {
+  if (root.IsText("model")) return root.Text("model");
+  if (!root.IsMap("model")) return "";
+  const Reader dims = root.Map("model");
+  return dims.IsText(kModelOf) ? dims.Text(kModelOf) : "";
+}
+
 Scenario ReadScenario(const Reader& root,
                       const std::optional<NamedModel>& given) {
   Scenario s;
@@ -249,11 +286,11 @@ Scenario ReadScenario(const Reader& root,
   s.name = NameOf(s.path);
   s.ends_in_line = root.EndsInLine();
   s.names_optimizer = root.Has("optimizer");
-  if (root.IsText("model")) s.asked_model = root.Text("model");
+  s.asked_model = AskedModel(root);
   model::Workload& w = s.workload;
   std::vector<std::string_view> apart;
-  if (given && root.IsText("model") && root.Text("model") == given->name) {
-    w.architecture = given->architecture;
+  if (given && root.Has("model")) {
+    w.architecture = ReadArchitecture(root, given);
     apart.emplace_back("model");
   }
   YamlFieldReader keys(root, std::move(apart));
@@ -317,7 +354,7 @@ std::string FormOf(ScheduleKey) {
 void ReadValue(const Reader& map,
                std::string_view,
                const ModelKey<model::Architecture>& model) {
-  model.architecture = ReadArchitecture(map);
+  model.architecture = ReadArchitecture(map, std::nullopt);
 }
 
 // A copy of a shipped scenario finds what lies beside the original, unless it
@@ -373,8 +410,10 @@ void ReadValue(const Reader& map, std::string_view key, ScheduleKey&) {
 }
 
 std::string Scenario::WithPlace(const std::string& message) const {
-  if (!precision_flag.empty() && message.starts_with("precision: ")) {
-    return fmt::format("{}: {}", precision_flag, message);
+  constexpr std::string_view kPrecision = "precision: ";
+  if (!precision_flag.empty() && message.starts_with(kPrecision)) {
+    return fmt::format(
+        "{}: {}", precision_flag, message.substr(kPrecision.size()));
   }
   const auto place = places ? PlaceAbout(*places, message) : std::nullopt;
   return place ? fmt::format("{}: {}", *place, message) : message;

@@ -72,7 +72,7 @@ struct Scenario {
   std::string precision_flag = "";  // that said the precision; empty: none
 
   // What is wrong with a value on a device, "precision: ..", with its place
-  // where somebody wrote the value.
+  // where somebody wrote the value; a flag stands for the key.
   std::string WithPlace(const std::string& message) const;
   // Lengths in which batches of `batch` sequences come.
   std::vector<model::PaddedLength> BatchLengths(int64_t batch) const;

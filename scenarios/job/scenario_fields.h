@@ -2,7 +2,7 @@
 
 // The keys of a scenario file, once (model/fields.h): ReadScenario() reads
 // them, `trainfare list keys` shows them. Those of a step are the fields of a
-// workload; those of `model:` as a map are VisitDimensions().
+// workload; those of `model:` as a map are VisitModel().
 
 #include <string>
 #include <string_view>
@@ -87,6 +87,19 @@ void ReadValue(const hardware::Reader& map,
 void ReadValue(const hardware::Reader& map,
                std::string_view key,
                ScheduleKey& schedule);
+
+// The key of what a map of a model changes.
+inline constexpr std::string_view kModelOf = "of";
+
+// `of`: the name of a model that the dimensions of the map change, or empty.
+template <class Archive, class A>
+void VisitModel(Archive& archive, std::string& of, A& a) {
+  archive(model::Field{.name = kModelOf,
+                       .about = "A preset, a config.json or its folder, which "
+                                "the other keys change"},
+          of);
+  VisitDimensions(archive, a);
+}
 
 // Parts of a scenario that are structs of their own in files.
 template <class S>

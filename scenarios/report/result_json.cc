@@ -33,6 +33,7 @@ void AddMemory(const JobEstimate& job, Json& json) {
   json["memory_moment"] = model::ToText(job.memory.moment);
   json["memory_terms"] = TermsJson(job.memory.terms);
   json["largest_batch"] = OrNull(job.largest_batch);
+  json["any_batch_fits"] = job.any_batch;
   json["compiler_memory_bytes"] =
       job.compilation ? Json(ToBytes(job.compilation->memory)) : Json(nullptr);
   if (!job.host) return;
@@ -192,9 +193,14 @@ Json ToJson(const Scenario& s) {
   json["stack"] = model::ToText(w.stack.fusion);
   json["attention"] = model::ToText(w.stack.attention);
   // All of it, the shorter words above among them.
-  json["workload"] = Json::object();
-  model::JsonFieldWriter writer(json["workload"]);
-  VisitFields(writer, w);
+  json["workload"] = ToJson(w);
+  return json;
+}
+
+Json ToJson(const model::Workload& workload) {
+  Json json = Json::object();
+  model::JsonFieldWriter writer(json);
+  VisitFields(writer, workload);
   return json;
 }
 

@@ -29,6 +29,8 @@ Json ResultHead(std::string_view schema,
 // Whether a text begins with the first two of them, in whichever layout.
 bool IsAnswer(std::string_view text);
 Json ToJson(const Scenario& scenario);
+// All of a workload, as scenarios have it in answers.
+Json ToJson(const model::Workload& workload);
 // What a report's JSON is made by: `json` with the report's notes, and those of
 // its notes and warnings that a reader can act on, each by its code. Any text,
 // finite numbers only (InputError).

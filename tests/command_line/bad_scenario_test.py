@@ -157,6 +157,11 @@ class Scenarios(Case):
             ("gradient_checkpointing=selective", "operation_checkpointing or "),
             ("loss=cut_cross_entropy", "chunked is the nearest"),
             ("stack=megatron", "lightseq"),
+            ("stack=deepspeed", "eager, with parallel.shard=zero2, zero3 or fsdp"),
+            ("stack=fsdp", "eager, with parallel.shard="),
+            ("stack=zero", "eager, with parallel.shard="),
+            ("stack=zero3", "eager, with parallel.shard=zero3"),
+            ("stack=accelerate", "eager, with parallel.shard="),
             ("precision=mxfp8", "fp8.scaling=blocks"),
             ("parallel.shard=zero3_offload", "zero3, with parallel.offload"),
         ):

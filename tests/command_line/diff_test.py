@@ -57,6 +57,9 @@ class Diff(Case):
             )
         self.assertNotEqual(change["change"]["cost_percent"], 0)
         text = self.good("diff", before, after).stdout
+        # The unit that predict has for it.
+        self.assertNotIn("kWh", text)
+        self.assertRegex(text, r"energy +[\d.]+ (J|Wh) +[\d.]+ (J|Wh)")
         self.assertIn(
             f"step {change['change']['step_time_percent']:+.1f} %", text)
         rows = list(csv.DictReader(io.StringIO(

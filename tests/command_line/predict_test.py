@@ -169,6 +169,119 @@ class Predict(Case):
         winner = self.good("recommend", asked[1], "--set", "batch=4").stdout
         self.assertIn("batch 4 a device", winner)
 
+    def test_a_list_that_is_set_needs_no_brackets(self):
+        job = ("predict", "--model", "gpt2", "--samples", "100", "--length", "64",
+               "--device", "l4", "--set", "trainable.lora.rank=4", "--set")  # fmt: skip
+
+        def matrices(text):
+            answer = self.json_of(*job, f"trainable.lora.matrices={text}")
+            return answer["scenario"]["workload"]["trainable"]["lora"]["matrices"]
+
+        for text in ("q_proj,v_proj", "[query, value]", "query, value"):
+            self.assertEqual(matrices(text), ["query", "value"], text)
+        self.assertEqual(matrices("output"), ["output"])
+        self.begins(1, '--set: trainable.lora.matrices: unknown matrix "qury"; did you',
+                    *job, "trainable.lora.matrices=value,qury")  # fmt: skip
+        self.begins(1, "--set: trainable.lora.matrices[1]: expected a text, got an empty",
+                    *job, "trainable.lora.matrices=query,")  # fmt: skip
+        # Numbers, too; a text in quotes is one.
+        buckets = self.json_of("predict", "emotion_bert_base", "--device", "l4", "--set",
+                               "padding={ buckets: [16] }", "--set",
+                               "padding.buckets=32,64")  # fmt: skip
+        self.assertEqual(buckets["scenario"]["padding"], "buckets 32, 64")
+        self.begins(1, '--set: trainable.lora.matrices: unknown matrix "query,value"',
+                    *job, "trainable.lora.matrices=['query,value']")  # fmt: skip
+
+    def test_one_dimension_of_a_model_is_set(self):
+        job = ("--samples", "100", "--length", "64", "--device", "l4")
+        wide = ("predict", "--model", "gpt2", *job, "--set", "model.vocabulary=50304")
+        answer = self.json_of(*wide)
+        model = answer["scenario"]["workload"]["model"]
+        self.assertEqual(model["name"], "gpt2 with vocabulary 50304")
+        self.assertEqual((model["vocabulary"], model["intermediate"]), (50304, 3072))
+        self.assertFalse(model["pooler"])
+        self.assertEqual(answer["scenario"]["title"], "gpt2 with vocabulary 50304")
+        # 47 rows of 768 more.
+        self.assertEqual(answer["scenario"]["parameters"], 124439808 + 47 * 768)
+        self.assertIn("gpt2 with vocabulary 50304 takes ", self.good(*wide).stdout)
+        # What is said as it is anyway is no other model.
+        same = self.json_of("predict", "--model", "gpt2", *job, "--set", "model.layers=12")
+        self.assertEqual(same["scenario"]["model"], "gpt2")
+        # The same of a file, and in a file.
+        config = self.write("own.json", CONFIG)
+        own = self.json_of("predict", "--model", config, *job, "--set", "model.layers=8")
+        self.assertEqual(own["scenario"]["title"], "own.json with layers 8")
+        self.assertEqual(own["scenario"]["model"], "llama with layers 8")
+        written = self.write("s.yaml", GOOD.replace(
+            "bert-base-uncased", "{ of: bert-base-uncased, layers: 6, heads: 8 }"))  # fmt: skip
+        of_file = self.json_of("predict", written, "--device", "l4")
+        self.assertEqual(of_file["scenario"]["model"],
+                         "bert-base-uncased with heads 8, layers 6")  # fmt: skip
+        named = self.json_of("predict", written, "--device", "l4",
+                             "--set", "model.name=mine")  # fmt: skip
+        self.assertEqual(named["scenario"]["model"], "mine")
+        set_ = self.json_of("predict", self.write("t.yaml", GOOD), "--device", "l4",
+                            "--set", "model.layers=6", "--set", "model.heads=8")  # fmt: skip
+        self.assertEqual(set_["predictions"], of_file["predictions"])
+        self.assertEqual(set_["scenario"]["title"],
+                         "a job, as bert-base-uncased with heads 8, layers 6")  # fmt: skip
+        # Whose place is taken is not named.
+        whole = self.json_of(
+            "predict", "--model", "gpt2", *job, "--set",
+            "model={name: gpt2v, family: decoder, layers: 2, hidden: 64, heads: 4,"
+            " vocabulary: 100}")  # fmt: skip
+        self.assertEqual(whole["scenario"]["title"], "gpt2v")
+
+    def test_a_dimension_that_cannot_be_is_refused(self):
+        job = ("predict", "--model", "gpt2", "--samples", "100", "--length", "64",
+               "--device", "l4", "--set")  # fmt: skip
+        self.begins(1, "--set: model.layers: expected an integer from 1 to", *job,
+                    "model.layers=0")  # fmt: skip
+        self.begins(1, '--set: model: unknown key "layer"; did you mean "layers"', *job,
+                    "model.layer=4")  # fmt: skip
+        self.begins(1, "--set: model.heads: expected a divisor of hidden = 768, got 7",
+                    *job, "model.heads=7")  # fmt: skip
+        file = self.write("s.yaml", GOOD.replace(
+            "bert-base-uncased", "{ of: bert-bsae-uncased, layers: 6 }"))  # fmt: skip
+        self.begins(1, f'{file}:2:14: model.of: unknown model "bert-bsae-uncased"; did you',
+                    "predict", file)  # fmt: skip
+
+    def test_a_hint_is_of_the_fault_that_is_said(self):
+        job = ("predict", "--model", "qwen2.5-7b", "--samples", "100", "--length", "64",
+               "--device", "tpu_v5e", "--precision", "tf32")  # fmt: skip
+        self.refused(1, "--precision: tpu_v5e has no tf32; it runs bf16; hint: --precision "
+                        "bf16", *job)  # fmt: skip
+        said = self.begins(1, "parallel.offload: expected none on tpu_v5e",
+                           *job, "--set", "parallel.offload=optimizer")  # fmt: skip
+        self.assertNotIn("hint", said)
+
+    def test_where_any_batch_fits_it_is_said(self):
+        job = ("predict", "--model", "gpt2", "--samples", "100", "--length", "128",
+               "--device", "cerebras_wse2", "--precision", "fp16")  # fmt: skip
+        answer = self.json_of(*job)["predictions"][0]
+        self.assertTrue(answer["any_batch_fits"])
+        largest = self.json_of(*job, "--largest", "batch")
+        self.assertTrue(largest["any_batch_fits"])
+        self.assertEqual(largest["largest"], answer["largest_batch"])
+        words = "any batch fits, {} is the largest that can be counted"
+        self.assertIn(words.format(answer["largest_batch"]), self.good(*job).stdout)
+        self.assertIn("gpt2: any batch fits cerebras_wse2, ",
+                      self.good(*job, "--largest", "batch").stdout)  # fmt: skip
+        # Memory ends on others.
+        gpu = (*job[:-4], "--device", "l4", "--precision", "fp16")
+        self.assertFalse(self.json_of(*gpu)["predictions"][0]["any_batch_fits"])
+        self.assertFalse(self.json_of(*gpu, "--largest", "batch")["any_batch_fits"])
+        self.assertFalse(self.json_of(*gpu, "--largest", "length")["any_batch_fits"])
+
+    def test_a_family_of_one_device_is_taken_as_it(self):
+        job = ("predict", "--model", "gpt2", "--samples", "100", "--length", "64",
+               "--precision", "fp16", "--device")  # fmt: skip
+        answer = self.json_of(*job, "P100")
+        self.assertEqual(answer["device"], "p100_pcie_16gb")
+        self.assertIn("P100 is taken as p100_pcie_16gb, the only one known",
+                      answer["notes"])  # fmt: skip
+        self.assertEqual(self.json_of(*job, "v100")["device"], "v100_sxm2_32gb")
+
     def test_a_job_that_is_not_whole_is_refused(self):
         alone = ("predict", "--model", "bert-base-uncased", "--samples", "9")
         self.refused(
@@ -281,7 +394,7 @@ class Predict(Case):
         self.begins(1, f"{path}:8:12: precision: t4 has no bf16", *asked)
         self.begins(1, "--set: precision: t4 has no fp8",
                     *asked, "--set", "precision=fp8")  # fmt: skip
-        self.begins(1, "--precision: precision: t4 has no fp8",
+        self.begins(1, "--precision: t4 has no fp8",
                     *asked, "--set", "precision=fp32", "--precision", "fp8")  # fmt: skip
         few = self.write("few.yaml", GOOD.replace("fp32", "bf16") + (
             "trainable:\n  lora:\n    rank: 4\n    base_bits: 4\n"))  # fmt: skip
@@ -299,7 +412,7 @@ class Predict(Case):
             [("l4", "bf16"), ("l4", "fp16"), ("t4", "fp16")])  # fmt: skip
         reason = "precision: t4 has no bf16; it runs fp32, fp16"
         self.assertIn(f"left out: {reason}", whole["notes"])
-        self.refused(1, f"--precision: {reason}; hint: --precision fp16",
+        self.refused(1, f"--{reason}; hint: --precision fp16",
                      "predict", asked[1], "--device", "t4", "--precision", "bf16")
         for more, message in (
             (("--instance", "aws/g6.xlarge"),

@@ -42,6 +42,33 @@ class Validate(Case):
         "optimizer_time": ("phases", "optimizer_s"),
     }  # fmt: skip
 
+    def test_rows_say_what_was_taken_of_them(self):
+        (row, *_) = self.json_of("validate", self.table)["rows"]
+        workload = row["workload"]
+        self.assertEqual((workload["model"]["name"], workload["batch"]),
+                         (row["model"], row["batch"]))  # fmt: skip
+        self.assertEqual(workload["stack"], "eager")
+        self.assertEqual(workload["optimizer"]["name"], "adamw")
+        self.assertFalse(workload["gradient_checkpointing"])
+        self.assertEqual(workload["parallel"]["shard"], "none")
+        # In the same words as an answer of predict.
+        asked = self.json_of("predict", self.write("s.yaml", program.GOOD))
+        self.assertEqual(list(workload), list(asked["scenario"]["workload"]))
+        self.good("validate", self.table, "--export", self.path("v.html"))
+        with open(self.path("v.html"), encoding="utf-8") as page:
+            self.assertIn("<!DOCTYPE html>", page.read())
+
+    def test_a_misspelt_model_has_the_one_that_may_be_meant(self):
+        wrong = [table_row().replace("bert-base,768,12,12,3072", name)
+                 for name in ("llama-9b,,,,", "bert-bsae,768,12,12,3072")]  # fmt: skip
+        rows = TABLE_HEADER + table_row() + "".join(wrong)
+        answer = self.json_of("validate", self.write("odd.csv", rows))
+        unsized, unknown = (row["reason"] for row in answer["unused"])
+        self.assertTrue(unsized.startswith(
+            'model: dimensions of llama-9b are not stated; did you mean "llama-7b"'), unsized)
+        self.assertTrue(unknown.startswith(
+            'model: bert-bsae is not known; did you mean "bert-base"'), unknown)
+
     def test_a_published_run_is_answered_as_it_is_validated(self):
         folder = os.path.join(ROOT, "scenarios", "published")
         rows = {}  # that are predicted, by their run

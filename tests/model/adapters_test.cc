@@ -405,16 +405,17 @@ TEST_CASE("dropout of adapters is checked") {
 }
 
 TEST_CASE("adapters that no matrix is named for stand beside query and value") {
+  const Architecture& gpt2 = FindArchitecture("gpt2");
   Trainable none;
-  NameUsualMatrices(none);
+  NameUsualMatrices(gpt2, none);
   CHECK(none == Trainable{});
   Trainable adapters;
   adapters.lora_rank = 4;
-  NameUsualMatrices(adapters);
+  NameUsualMatrices(gpt2, adapters);
   CHECK(ToWords(adapters.lora) == std::vector<std::string>{"query", "value"});
   adapters.lora = {};
   adapters.lora.output = true;
-  NameUsualMatrices(adapters);
+  NameUsualMatrices(gpt2, adapters);
   CHECK(ToWords(adapters.lora) == std::vector<std::string>{"output"});
 }
 
@@ -444,17 +445,17 @@ TEST_CASE("adapters stand beside what an attention has") {
   CHECK(message("deepseek-v2-lite", "value") ==
         expected + "query, " + feed_forward +
             ", key_value_down, key_value_up in latent attention, got value");
-  // What nobody typed is said to be meant.
-  Workload unnamed = LoraOf("deepseek-v2-lite", {"output"}, 8);
-  unnamed.trainable.lora = {};
-  NameUsualMatrices(unnamed.trainable);
-  CHECK_THROWS_WITH_AS(
-      Validate(unnamed),
-      (expected + "query, " + feed_forward +
-       ", key_value_down, key_value_up in latent attention, got value, one of "
-       "those that are meant where none is named")
-          .c_str(),
-      InputError);
+  // Where nobody names any, it has those that are meant.
+  for (const char* model : {"llama-3.1-8b", "deepseek-v2-lite"}) {
+    Workload unnamed = LoraOf(model, {"output"}, 8);
+    unnamed.trainable.lora = {};
+    NameUsualMatrices(unnamed.architecture, unnamed.trainable);
+    CHECK_NOTHROW(Validate(unnamed));
+    CHECK(ToWords(unnamed.trainable.lora) ==
+          (unnamed.architecture.latent()
+               ? std::vector<std::string>{"output", "key_value_down"}
+               : std::vector<std::string>{"query", "value"}));
+  }
   CHECK_THROWS_WITH_AS(
       Validate(LoraOf("deepseek-v3", {"key_value_up"}, 513)),
       "trainable.lora.rank: expected a count of at most 512, the smaller side "

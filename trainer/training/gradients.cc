@@ -24,7 +24,7 @@ void WriteGradients(const GradientOptions& options, at::Device device) {
   if (options.wide) config.options.type = at::kDouble;
   config.options.recompute = options.gradient_checkpointing;
   config.options.trainable = options.trainable;
-  model::NameUsualMatrices(config.options.trainable);
+  model::NameUsualMatrices(config.architecture, config.options.trainable);
   model::NameAllMatrices(config.architecture, config.options.trainable);
   const std::optional<WordPiece> tokenizer =
       OpenTokenizer("", model, config.architecture);

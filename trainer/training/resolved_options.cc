@@ -21,7 +21,8 @@ using model::InputError;
 }  // namespace
 
 TrainOptions Resolved(TrainOptions options) {
-  model::NameUsualMatrices(options.workload.trainable);
+  model::NameUsualMatrices(options.workload.architecture,
+                           options.workload.trainable);
   model::NameAllMatrices(options.workload.architecture,
                          options.workload.trainable);
   if (options.workload.parallel.shard != model::Shard::kNone) {

@@ -36,12 +36,19 @@ std::optional<int64_t> StatedHeadSize(const TableRow& row) {
   return NumberIn(row["stack_notes"], size);
 }
 
+// A name that may be another's mistyped ("llama-9b") says no dimensions.
+[[noreturn]] void RefuseUnstated(const TableRow& row) {
+  throw Unused{fmt::format("model: dimensions of {} are not stated{}",
+                           row["model"],
+                           model::ArchitecturesMeant(Lowered(row["model"])))};
+}
+
 Architecture Decoder(const TableRow& row, std::string name) {
   const auto layers = row.Count("layers");
   const auto hidden = row.Count("hidden");
   const auto heads = row.Count("heads");
   if (!layers || !hidden || !heads) {
-    throw Unused{"model dimensions not stated"};
+    RefuseUnstated(row);
   }
   if (row.Count("experts").value_or(1) > 1) {
     throw Unused{"model: experts of this kind"};
@@ -67,7 +74,7 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   const auto hidden = row.Count("hidden");
   const auto heads = row.Count("heads");
   if (!of_name && (!layers || !hidden || !heads)) {
-    throw Unused{"model dimensions not stated"};
+    RefuseUnstated(row);
   }
   const bool wide = hidden.value_or(a.hidden) != a.hidden ||
                     heads.value_or(a.heads) != a.heads;
@@ -164,7 +171,9 @@ Architecture ArchitectureOf(const TableRow& row) {
   if (name.starts_with("gpt") || name.starts_with("opt")) {
     return Decoder(row, std::move(name));
   }
-  throw Unused{fmt::format("model: {} is not known", row["model"])};
+  throw Unused{fmt::format("model: {} is not known{}",
+                           row["model"],
+                           model::ArchitecturesMeant(name))};
 }
 
 }  // namespace trainfare::calibrate

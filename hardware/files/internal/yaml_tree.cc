@@ -232,6 +232,18 @@ void Clear(YamlNode& node) {
   node.items.clear();
 }
 
+// Makes a single value the map that has it under `key`.
+void KeepUnder(const std::string& key, YamlNode& node, YamlDocument& document) {
+  YamlNode& kept = ValueOf(node, key, node.origin, document);
+  kept.kind = YamlNode::Kind::kScalar;
+  kept.line = node.line;
+  kept.column = node.column;
+  kept.text = std::move(node.text);
+  kept.quoted = node.quoted;
+  node.kind = YamlNode::Kind::kMap;
+  node.text.clear();
+}
+
 // Makes `node` what `value` is, with all that hangs below that.
 void Graft(const YamlNode& value,
            const std::string& origin,
@@ -310,6 +322,7 @@ YamlDocument ParseSetting(std::string_view path,
 void SetYaml(std::string_view path,
              const std::string& text,
              const std::string& origin,
+             const std::string& single_key,
              YamlDocument& document) {
   const YamlDocument value = ParseSetting(path, text, origin);
   YamlNode* node = &document.nodes.front();
@@ -324,6 +337,9 @@ void SetYaml(std::string_view path,
           path));
     }
     if (node->kind == YamlNode::Kind::kNull) node->kind = YamlNode::Kind::kMap;
+    if (node->kind == YamlNode::Kind::kScalar && !single_key.empty()) {
+      KeepUnder(single_key, *node, document);
+    }
     if (node->kind != YamlNode::Kind::kMap) {
       const std::string at = PathOf(*node);
       throw InputError(fmt::format(
@@ -339,6 +355,28 @@ void SetYaml(std::string_view path,
     rest.remove_prefix(dot + 1);
   }
   Graft(value.nodes.front(), origin, *node, document);
+}
+
+void SplitAtCommas(YamlNode& node, YamlDocument& document) {
+  std::string_view rest = node.text;
+  while (true) {
+    const size_t comma = rest.find(',');
+    std::string_view part = rest.substr(0, comma);
+    const size_t start = std::min(part.find_first_not_of(' '), part.size());
+    part.remove_prefix(start);
+    part = part.substr(0, part.find_last_not_of(' ') + 1);
+    YamlNode& item = document.nodes.emplace_back();
+    item.kind = YamlNode::Kind::kScalar;
+    item.text = part;
+    item.origin = node.origin;
+    item.parent = &node;
+    item.index = node.items.size();
+    node.items.push_back(&item);
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  node.kind = YamlNode::Kind::kList;
+  node.text.clear();
 }
 
 }  // namespace trainfare::hardware::internal

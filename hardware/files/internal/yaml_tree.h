@@ -53,12 +53,17 @@ YamlDocument ParseSetting(std::string_view path,
                           const std::string& origin);
 
 // Puts the value that `text` is, YAML of one line, where `path`
-// ("dataset.train") leads in a parsed document, in place of what stands there.
-// Throws InputError that begins with `origin`.
+// ("dataset.train") leads in a parsed document, in place of what stands there; a
+// single value on the way becomes a map that has it under `single_key`, which
+// may be empty. Throws InputError that begins with `origin`.
 void SetYaml(std::string_view path,
              const std::string& text,
              const std::string& origin,
+             const std::string& single_key,
              YamlDocument& document);
+
+// Makes a scalar the list of what stands between its commas.
+void SplitAtCommas(YamlNode& node, YamlDocument& document);
 
 // "memory.bandwidth", "instances[3].price"; empty for the root.
 std::string PathOf(const YamlNode& node);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,6 +130,52 @@ TEST_CASE("the usual form of a family says that there are others") {
                           "no such device"}) {
     CAPTURE(one);
     CHECK_FALSE(catalog.TakenAs(one));
+  }
+}
+
+TEST_CASE("the case of no letter of a name counts") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  const auto cased = [](std::string name, int (*change)(int)) {
+    std::transform(name.begin(), name.end(), name.begin(), [&](char letter) {
+      return static_cast<char>(change(static_cast<unsigned char>(letter)));
+    });
+    return name;
+  };
+  int names = 0;
+  for (const Device& device : All()) {
+    std::vector<std::string> all = device.aliases;
+    all.insert(all.end(), device.usual_of.begin(), device.usual_of.end());
+    all.push_back(device.name);
+    if (!device.reported_name.empty()) all.push_back(device.reported_name);
+    for (const std::string& name : all) {
+      CAPTURE(name);
+      for (const auto& change : {::tolower, ::toupper}) {
+        CHECK(catalog.FindUsual(cased(name, change)).name == device.name);
+        CHECK(catalog.TakenAs(cased(name, change)).has_value() ==
+              catalog.TakenAs(name).has_value());
+      }
+      ++names;
+    }
+  }
+  CHECK(names > 300);
+  CHECK(catalog.Find("a100").name == "a100_sxm4_40gb");
+  CHECK(catalog.Find("v100").name == "v100_sxm2_32gb");
+}
+
+TEST_CASE("a family of which one device alone is known is that device") {
+  const DeviceCatalog& catalog = DeviceCatalog::Shipped();
+  CHECK(catalog.TryFind("P100") == nullptr);  // tables have to say which
+  for (const char* name : {"P100", "Tesla p100", "P100 16GB"}) {
+    CAPTURE(name);
+    CHECK(catalog.FindUsual(name).name == "p100_pcie_16gb");
+  }
+  CHECK(catalog.TakenAs("P100") ==
+        "P100 is taken as p100_pcie_16gb, the only one known");
+  CHECK_FALSE(catalog.TakenAs("Tesla P100-PCIE-16GB"));
+  // Of other memory, another of its series, several: none.
+  for (const char* none : {"P100 12GB", "RTX 5060", "RTX 4000", "DGX", "RTX"}) {
+    CAPTURE(none);
+    CHECK_THROWS_AS(catalog.FindUsual(none), model::InputError);
   }
 }
 

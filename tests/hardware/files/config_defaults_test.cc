@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "hardware/files/model_config.h"
 #include "model/architecture.h"
@@ -71,6 +72,42 @@ TEST_CASE("a key that a saved file lacks is as its class has it") {
       }
     }
   }
+}
+
+// Its class has some of these, too, but those of one model of many.
+TEST_CASE("a model's sizes are never those of its class, but Gemma 3's") {
+  struct Sizes {
+    std::string_view type;
+    std::vector<std::string_view> keys;
+  };
+  const auto without = [](std::string_view type, std::string_view key) {
+    for (const auto& [saved, trains] : kSavedConfigs) {
+      auto config = nlohmann::json::parse(saved);
+      if (config.at("model_type") != type) continue;
+      config.erase(std::string(key));
+      return config.dump();
+    }
+    return std::string();
+  };
+  const std::vector<std::string_view> of_llama = {"num_hidden_layers",
+                                                  "hidden_size",
+                                                  "num_attention_heads",
+                                                  "intermediate_size",
+                                                  "vocab_size"};
+  for (const auto& [type, keys] :
+       {Sizes{"llama", of_llama},
+        Sizes{"qwen3", of_llama},
+        Sizes{"bert", of_llama},
+        Sizes{"gpt2", {"n_layer", "n_embd", "n_head", "vocab_size"}},
+        Sizes{"t5", {"num_layers", "d_model", "num_heads", "vocab_size"}}}) {
+    for (const std::string_view key : keys) {
+      CHECK_THROWS_WITH_AS(
+          Described(without(type, key)),
+          fmt::format("config.json:1:1: {}: missing", key).c_str(),
+          model::InputError);
+    }
+  }
+  CHECK(Described(without("gemma3_text", "hidden_size")).hidden == 2304);
 }
 
 // Key and value heads, windows and head sizes that a file leaves out are those

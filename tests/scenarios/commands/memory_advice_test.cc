@@ -7,6 +7,7 @@
 #include <string>
 
 #include "scenarios/commands/predict.h"
+#include "scenarios/report/json.h"
 #include "tests/scenarios/commands/predicted.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -67,20 +68,57 @@ TEST_CASE("all of a model is offered with a coarser update, where that fits") {
   CHECK(HasNote(Predict(small), "or with --set optimizer.state_bits=8 ("));
 }
 
+TEST_CASE("what may not fit is told what is safe by its own prediction") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gemma-2-2b", 128, "rtx_a6000");
+  options.overrides.precisions = {"bf16"};
+  options.overrides.batches = {2};
+  // 44.9 GiB, of which activations are 45 MiB: nothing helps.
+  const Report full = Predict(options);
+  CHECK(HasNote(full, "the 80 % interval of its memory reaches to 52"));
+  CHECK_FALSE(HasNote(full, "safe"));
+  // Where activations are most of it, either does.
+  PredictOptions wide = OfModel("gpt2", 1024, "rtx_a6000");
+  wide.overrides.precisions = {"bf16"};
+  wide.overrides.batches = {1};
+  const auto largest = Json::parse(Predict(wide).json)
+                           .at("predictions")[0]
+                           .at("largest_batch")
+                           .get<int64_t>();
+  wide.overrides.batches = {largest};
+  const Report close = Predict(wide);
+  std::string note;
+  for (const Note& one : close.notes) {
+    if (one.text.find(" is safe") != std::string::npos) note = one.text;
+  }
+  CAPTURE(note);
+  CHECK(note.find(" or --set gradient_checkpointing=true is safe") !=
+        std::string::npos);
+  const size_t flag = note.find("; --batch ");
+  REQUIRE(flag != std::string::npos);
+  // The batch that is named is safe, and the largest that is.
+  const int64_t safe = std::stoll(note.substr(flag + 10));
+  CHECK(safe < largest);
+  wide.overrides.batches = {safe};
+  CHECK_FALSE(HasNote(Predict(wide), "interval of its memory"));
+  wide.overrides.batches = {safe + 1};
+  CHECK(HasNote(Predict(wide), "interval of its memory"));
+}
+
 TEST_CASE("where attention is latent the advice names matrices that it has") {
   const FitFolder none;
   PredictOptions options = OfModel("deepseek-v2-lite", 4096, "h200_sxm");
   options.overrides.batches = {1};
   CHECK(Predict(options).exit_code == kNothingFits);
-  options.overrides.settings = {
-      "trainable.lora.rank=16",
-      "trainable.lora.matrices=[key_value_down,output]"};
-  CHECK(Predict(options).exit_code == kOk);
-  options.overrides.settings.clear();
   const Report report = Predict(options);
-  CHECK(HasNote(report,
-                "--set trainable.lora.rank=16 --set "
-                "trainable.lora.matrices=[key_value_down,output]"));
+  CHECK(HasNote(report, "--set trainable.lora.rank=16 ("));
+  // As it is advised, with matrices that nobody has to name.
+  options.overrides.settings = {"trainable.lora.rank=16"};
+  const Report adapted = Predict(options);
+  CHECK(adapted.exit_code == kOk);
+  CHECK(Json::parse(adapted.json)
+            .at("/scenario/workload/trainable/lora/matrices"_json_pointer) ==
+        Json({"output", "key_value_down"}));
 }
 
 }  // namespace trainfare::scenarios

@@ -32,6 +32,39 @@ TEST_CASE("what only 8 bits have is said to be of no effect in others") {
   CHECK(!says());
 }
 
+TEST_CASE("a limit of power above the board's own is said to hold nobody") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "h100_sxm");
+  const char* words =
+      "power_limit: 3 kW is above the 700 W of h100_sxm, whose "
+      "own limit counts";
+  options.overrides.settings = {"power_limit=3000W"};
+  const Report above = Predict(options);
+  CHECK(HasNote(above, words));
+  options.overrides.settings = {"power_limit=700W"};
+  const Report own = Predict(options);
+  CHECK_FALSE(HasNote(own, "power_limit"));
+  CHECK(Json::parse(above.json).at("predictions") ==
+        Json::parse(own.json).at("predictions"));
+}
+
+TEST_CASE("MFU says which passes it counts") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "h100_sxm");
+  CHECK(HasNote(Predict(options),
+                "MFU counts the matrix products of forward and backward, "));
+  options.overrides.work = "forward";
+  const Report forward = Predict(options);
+  CHECK(HasNote(forward,
+                "MFU counts the matrix products of the forward pass, all "));
+  CHECK_FALSE(HasNote(forward, "recomputed"));
+  options = OfModel("bert-base-uncased", 128, "h100_sxm");
+  options.overrides.work = "forward";
+  CHECK(HasNote(Predict(options),
+                "MFU counts the matrix products of the forward pass with "
+                "attention (PaLM's rule), against"));
+}
+
 TEST_CASE("a window of all positions is said to be one") {
   const FitFolder none;
   const auto says = [](const char* window) {

@@ -483,6 +483,36 @@ TEST_CASE("what does not fit and what lacks the precision say so") {
   CHECK(precision);
 }
 
+TEST_CASE("of what does not fit the nearest to it comes first") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.overrides.model = "deepseek-v3";
+  options.overrides.samples = 5000;
+  options.overrides.lengths = {4096};
+  options.overrides.batches = {1};
+  options.clouds = {"aws", "gcp"};
+  const Json json = Json::parse(Recommend(options).json);
+  double last = 0;
+  bool unable = false;
+  size_t unfit = 0;
+  for (const Json& candidate : json.at("candidates")) {
+    if (!candidate.contains("estimate") || candidate["estimate"].is_null()) {
+      unable = true;
+      continue;
+    }
+    CHECK_FALSE(unable);  // what cannot run it is behind all of these
+    const Json& estimate = candidate.at("estimate");
+    const double share = estimate.at("memory_bytes").get<double>() /
+                         estimate.at("memory_capacity_bytes").get<double>();
+    CHECK(share > 1.0);
+    CHECK(share >= last);
+    last = share;
+    ++unfit;
+  }
+  CHECK(unable);
+  CHECK(unfit > 20);
+}
+
 TEST_CASE("a job of more ranks than an instance has goes over several") {
   const FitFolder none;
   RecommendOptions options;
