@@ -23,6 +23,8 @@ constexpr std::string_view kContextParallel =
     "context parallelism is not modelled: a sequence is of one device";
 constexpr std::string_view kExpertParallel =
     "expert parallelism is not modelled; parallel.shard divides state";
+constexpr std::string_view kNarrowSums =
+    "gradient_compression: half, beside model, for sums in 16 bits";
 constexpr std::string_view kAdapters =
     "trainable: { lora: { rank: RANK, matrices: [query, value] } }";
 
@@ -99,6 +101,9 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"zero_stage", "shard", "shard: zero1, zero2 or zero3"},
     {"experts_implementation", "experts", "experts: grouped"},
     {"sharding_strategy", "shard", "shard: fsdp"},
+    {"reduce_dtype", "shard", kNarrowSums},
+    {"reduce_dtype", "gradient_compression", kNarrowSums},
+    {"communication_data_type", "gradient_compression", kNarrowSums},
     {"quantization", "trainable", kBaseBits},
     {"quantization_config", "trainable", kBaseBits},
     {"bnb_4bit_quant_type", "trainable", kBaseBits},

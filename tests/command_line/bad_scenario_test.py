@@ -154,6 +154,8 @@ class Scenarios(Case):
             ("parallel.tensor=2", "tensor parallelism is not modelled"),
             ("tensor_parallel_size=2", "tensor parallelism is not modelled"),
             ("parallel.pipeline=2", "pipeline parallelism is not modelled"),
+            ("parallel.reduce_dtype=bf16", "gradient_compression: half"),
+            ("reduce_dtype=bf16", "gradient_compression: half"),
             ("gradient_checkpointing=selective", "operation_checkpointing or "),
             ("loss=cut_cross_entropy", "chunked is the nearest"),
             ("stack=megatron", "lightseq"),

@@ -80,6 +80,7 @@ TEST_CASE("each host of a slice is paid for, and has memory of its own") {
   const Json one = Json::parse(Predict(options).json);
   options.devices = 32;
   options.hosts = 4;
+  options.overrides.settings = {"parallel.data=0"};
   const Report report = Predict(options);
   const Json four = Json::parse(report.json);
   CHECK(four.at("hosts") == 4);
@@ -93,13 +94,18 @@ TEST_CASE("each host of a slice is paid for, and has memory of its own") {
   RecommendOptions among;
   among.scenario = options.scenario;
   among.instances = options.instances;
+  among.overrides.settings = options.overrides.settings;
   among.hosts = 4;
   const Json choice = Json::parse(Recommend(among).json);
-  const Json& best = choice.at("candidates").at(0);
-  CHECK(best.at("hosts") == 4);
-  CHECK(best.at("cost_usd").get<double>() ==
-        doctest::Approx(
-            four.at("predictions").at(0).at("cost_usd").get<double>()));
+  int among_four = 0;
+  for (const Json& candidate : choice.at("candidates")) {
+    if (candidate.at("hosts") != 4) continue;
+    ++among_four;
+    CHECK(candidate.at("cost_usd").get<double>() ==
+          doctest::Approx(
+              four.at("predictions").at(0).at("cost_usd").get<double>()));
+  }
+  CHECK(among_four == 1);
 }
 
 TEST_CASE("a part of what an instance has may be asked about") {

@@ -359,6 +359,7 @@ TEST_CASE("hosts of a slice have its links, and each its own memory") {
   // What ranks hold on their hosts is divided over four of them.
   Scenario scenario = LoadScenario("llama_8b_fsdp");
   model::Workload& w = scenario.workload;
+  w.parallel.data = 0;
   w.parallel.shard = model::Shard::kZero3;
   w.parallel.offload = model::Offload::kParameters;
   const calibrate::Predictor predictor = Datasheet(v6e);
