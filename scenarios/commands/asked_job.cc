@@ -196,8 +196,9 @@ Scenario ParseNewScenario(const NamedModel& model,
   try {
     Scenario job = ParseScenario(written, name, settings, model);
     job.places.reset();
-    if (job.title == name)
+    if (job.title == name) {
       job.title = TitleOf(model, job.workload.architecture);
+    }
     return job;
   } catch (const InputError& error) {
     // A place in a text that nobody wrote helps nobody: "gpt2:12:43: ..".

@@ -93,9 +93,10 @@ std::vector<Candidate> EstimateCandidates(
     std::vector<std::string>& left_out_fits);
 
 // Best first, then what misses a limit by least, then what does not fit, the
-// nearest to it first, then what else is out in the order of its names. One that is measured goes before the best, where each
-// lies within the interval of the other. Names the choice, what ties with it,
-// why the others are not it, and who is on the front of cost and time.
+// nearest to it first, then what else is out in the order of its names. One that
+// is measured goes before the best, where each lies within the interval of the
+// other. Names the choice, what ties with it, why the others are not it, and who
+// is on the front of cost and time.
 void Rank(std::vector<Candidate>& candidates, Objective objective);
 
 // Those of viable candidates that no other one beats in cost and time both, by
