@@ -80,8 +80,9 @@ model::Architecture ReadChanged(const Reader& dims, model::Architecture a) {
   if (a.name != name) return a;
   std::vector<std::string> changes;
   for (const auto& [key, text] : model::DimensionTexts(a)) {
-    if (text != before.at(key))
+    if (text != before.at(key)) {
       changes.push_back(fmt::format("{} {}", key, text));
+    }
   }
   if (!changes.empty()) {
     a.name += fmt::format(" with {}", fmt::join(changes, ", "));
