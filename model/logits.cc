@@ -94,8 +94,8 @@ int64_t WidenedLossBytes(const Workload& w) {
   return (tensors + 1) * width + (width > element ? element : 0);
 }
 
-// A plain loss behind compiled blocks has log-probabilities, their gradient and
-// the logits'.
+// Whether the loss is over wide copies of narrow logits; behind compiled blocks a
+// plain one is, whose tensors are as many.
 bool WidensLogits(const Workload& w) {
   const bool plain = LossOf(w).shifts ||
                      w.stack.loss == LossKernels::kInPlace ||
@@ -111,11 +111,12 @@ int64_t LogitBytes(const Workload& w) {
   const Logits logits = LogitsOf(w);
   const int64_t all = logits.heads * logits.rows * logits.classes;
   if (WidensLogits(w)) return all * WidenedLossBytes(w);
-  if (ChunksLoss(w)) return ChunkedLossBytes(w, logits);
-  const int64_t element = BytesPerElement(w.precision);
-  if (LossOf(w).fuses && logits.vocabulary) return all * element;
+  // One kernel has no more of them for a pass backward.
+  if (ChunksLoss(w) || (LossOf(w).fuses && logits.vocabulary)) {
+    return ForwardLogitBytes(w);
+  }
   // Beside them their gradient.
-  if (LossOf(w).keeps_row_sums) return all * 2 * element;
+  if (LossOf(w).keeps_row_sums) return all * 2 * BytesPerElement(w.precision);
   return all * PlainLossBytes(w);
 }
 

@@ -17,8 +17,8 @@ namespace {
 MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
   const ActivationBytes activations = Activations(w);
-  const std::array moments = {rank.ForwardEnd(activations),
-                              rank.Loss(activations),
+  const std::array moments = {rank.Loss(activations),
+                              rank.ForwardEnd(activations),
                               rank.LastBlock(activations),
                               rank.LowestBlock(activations.lowest),
                               rank.BackwardEnd(),

@@ -27,7 +27,7 @@ struct MemorySurroundings {
 
 // The moment of a step at which most memory is taken.
 enum class MemoryMoment {
-  kForward,        // of inference
+  kForward,        // of inference, or its end in training
   kBackwardStart,  // every activation is held
   kLowestBlock,    // its activations, and the gradients of all above
   kBackwardEnd,    // every gradient is held

@@ -290,25 +290,30 @@ int64_t RankMemory::StandingGradients() const {
 }
 
 Moment RankMemory::ForwardEnd(const ActivationBytes& activations) const {
-  return DuringBackward(
-      MemoryMoment::kForward,
-      {false,
-       gathered_.at_loss,
-       WeightCopyBytes(CopiesAt::kForwardEnd, gathered_.at_loss),
-       StandingGradients(),
-       activations.kept + activations.head,
-       ForwardLogitBytes(w_),
-       0});
+  return BetweenPasses(MemoryMoment::kForward,
+                       CopiesAt::kForwardEnd,
+                       ForwardLogitBytes(w_),
+                       activations);
 }
 
 Moment RankMemory::Loss(const ActivationBytes& activations) const {
-  return DuringBackward(MemoryMoment::kBackwardStart,
+  return BetweenPasses(MemoryMoment::kBackwardStart,
+                       CopiesAt::kLoss,
+                       LogitBytes(w_),
+                       activations);
+}
+
+Moment RankMemory::BetweenPasses(MemoryMoment moment,
+                                 CopiesAt at,
+                                 int64_t logits,
+                                 const ActivationBytes& activations) const {
+  return DuringBackward(moment,
                         {false,
                          gathered_.at_loss,
-                         WeightCopyBytes(CopiesAt::kLoss, gathered_.at_loss),
+                         WeightCopyBytes(at, gathered_.at_loss),
                          StandingGradients(),
                          activations.kept + activations.head,
-                         LogitBytes(w_),
+                         logits,
                          0});
 }
 

@@ -91,6 +91,11 @@ class RankMemory {
   // are gathered.
   enum class CopiesAt { kForwardEnd, kLoss, kLastBlock, kLowestBlock };
   int64_t WeightCopyBytes(CopiesAt at, int64_t gathered) const;
+  // All activations are held.
+  Moment BetweenPasses(MemoryMoment moment,
+                       CopiesAt at,
+                       int64_t logits,
+                       const ActivationBytes& activations) const;
   int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
   int64_t GradientsAboveLowest() const;
