@@ -52,7 +52,7 @@ namespace {
 
 // Bytes of a logit at the worst moment of a loss of several operations over
 // logits as they come: log-probabilities, their gradient and the logits', all in
-// fp32 (12.0 allocated by PyTorch 2.11, also under autocast). Where one kernel
+// fp32 (tests/model/kept_by_loss.py: 12.0, also under autocast). Where one kernel
 // makes both of the loss, the logits stay.
 int64_t PlainLossBytes(const Workload& w) {
   const int64_t first =
@@ -61,7 +61,7 @@ int64_t PlainLossBytes(const Workload& w) {
 }
 
 // The same without a backward pass: logits, a copy of them where the loss is
-// wider, and log-probabilities, which may be made in that copy (8.0, 10.2).
+// wider, and log-probabilities, which may be made in that copy (8.0, 10.3).
 int64_t ForwardLossBytes(const Workload& w) {
   const int64_t element = BytesPerElement(w.precision);
   const int64_t width = BytesOfLossLogit(w);
