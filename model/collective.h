@@ -58,6 +58,17 @@ Seconds<T> RingTime(Collective collective,
   return share * RingAllReduceTime(n, size, step_latency, link);
 }
 
+// Bytes of a collective as nccl-tests count them for the bandwidth of the bus:
+// those that a ring's link would carry, 2 (n - 1)/n of an all-reduce's, half of
+// that of the others'. Over its time it is the link's rate, whatever n.
+// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
+inline Bytes<> BusBytes(Collective collective, int64_t n, Bytes<> size) {
+  ENSURE(n >= 1, "a collective needs a rank");
+  const auto ranks = static_cast<double>(n);
+  const double passes = collective == Collective::kAllReduce ? 2.0 : 1.0;
+  return size * (passes * (ranks - 1.0) / ranks);
+}
+
 // A switch between ranks that sums what they send and copies it to all of them
 // (NVLink SHARP): the share of a ring's link that gets through it, and what a
 // collective takes before its first byte. Share 0: there is none.

@@ -130,26 +130,8 @@ void ValidatePositions(const Architecture& a) {
   }
 }
 
-// The parts of today's blocks, and that they go together.
-void ValidateBlock(const Architecture& a) {
-  const auto count = [](int64_t value, int64_t most, std::string_view what) {
-    RequireCount(value, 0, most, what);
-  };
-  count(a.key_value_heads, a.heads, "model.key_value_heads");
-  if (a.heads % a.key_heads() != 0) {
-    throw InputError(
-        fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
-                    "got {}",
-                    a.heads,
-                    a.key_value_heads));
-  }
-  count(a.head_size, kLargestDimension, "model.head_size");
-  count(a.value_head_size, kLargestDimension, "model.value_head_size");
-  count(a.latent_query, kLargestDimension, "model.latent_query");
-  count(a.latent_key_value, kLargestDimension, "model.latent_key_value");
-  count(a.rotary_head_size, a.query_head_size(), "model.rotary_head_size");
-  count(a.windowed_layers, a.layers, "model.windowed_layers");
-  ValidatePositions(a);
+void ValidateWindow(const Architecture& a) {
+  RequireCount(a.windowed_layers, 0, a.layers, "model.windowed_layers");
   if (a.windowed_layers > 0 && a.window <= 0) {
     throw InputError(
         fmt::format("model.window: expected a window of at least 1 for {} "
@@ -166,28 +148,66 @@ void ValidateBlock(const Architecture& a) {
                     a.name.empty() ? "the model" : a.name,
                     a.window));
   }
+}
+
+void ValidateAttention(const Architecture& a) {
+  const auto dimension = [](int64_t value, std::string_view what) {
+    RequireCount(value, 0, kLargestDimension, what);
+  };
+  RequireCount(a.key_value_heads, 0, a.heads, "model.key_value_heads");
+  if (a.heads % a.key_heads() != 0) {
+    throw InputError(
+        fmt::format("model.key_value_heads: expected a divisor of heads = {}, "
+                    "got {}",
+                    a.heads,
+                    a.key_value_heads));
+  }
+  dimension(a.head_size, "model.head_size");
+  dimension(a.value_head_size, "model.value_head_size");
+  dimension(a.latent_query, "model.latent_query");
+  dimension(a.latent_key_value, "model.latent_key_value");
+  RequireCount(
+      a.rotary_head_size, 0, a.query_head_size(), "model.rotary_head_size");
   if (a.latent_query > 0 && !a.latent()) {
     throw InputError(
         "model.latent_query: expected latent_key_value beside it, got none");
-  }
-  const bool predicts_tokens =
-      a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
-  if (a.unit_output_rows && !(predicts_tokens && a.untied_output)) {
-    throw InputError(
-        "model.unit_output_rows: expected false, or a decoder that predicts "
-        "tokens by untied_output, got true");
   }
   if (a.clipped_projections && a.latent()) {
     throw InputError(
         "model.clipped_projections: expected false beside latent_key_value, "
         "got true");
   }
-  count(a.experts, kMostExperts, "model.experts");
-  count(a.shared_intermediate, kLargestDimension, "model.shared_intermediate");
-  count(a.dense_layers, a.layers, "model.dense_layers");
+}
+
+bool PredictsNextToken(const Architecture& a) {
+  return a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
+}
+
+void ValidateExperts(const Architecture& a) {
+  RequireCount(a.experts, 0, kMostExperts, "model.experts");
+  RequireCount(
+      a.shared_intermediate, 0, kLargestDimension, "model.shared_intermediate");
+  RequireCount(a.dense_layers, 0, a.layers, "model.dense_layers");
   RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
-  count(a.next_token_blocks, kMostLayers, "model.next_token_blocks");
-  if (a.next_token_blocks > 0 && !predicts_tokens) {
+  if (a.experts == 0) return;
+  RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
+  RequireCount(
+      a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
+}
+
+// The parts of today's blocks, and that they go together.
+void ValidateBlock(const Architecture& a) {
+  ValidateAttention(a);
+  ValidateWindow(a);
+  ValidatePositions(a);
+  if (a.unit_output_rows && !(PredictsNextToken(a) && a.untied_output)) {
+    throw InputError(
+        "model.unit_output_rows: expected false, or a decoder that predicts "
+        "tokens by untied_output, got true");
+  }
+  ValidateExperts(a);
+  RequireCount(a.next_token_blocks, 0, kMostLayers, "model.next_token_blocks");
+  if (a.next_token_blocks > 0 && !PredictsNextToken(a)) {
     throw InputError(
         fmt::format("model.next_token_blocks: expected 0, or a decoder that "
                     "predicts tokens, got {} in a {} for {}",
@@ -195,10 +215,6 @@ void ValidateBlock(const Architecture& a) {
                     ToText(a.family),
                     ToText(a.head)));
   }
-  if (a.experts == 0) return;
-  RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
-  RequireCount(
-      a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
 }
 
 void ValidateEmbeddings(const Architecture& a) {

@@ -214,8 +214,44 @@ void FillKernelErrors(Fit& fit) {
   }
 }
 
-// Errors and scatter of the chief runs. One that is left out is corrected by
-// the others' residuals, as a prediction is.
+// |model / measured - 1| of the chief runs that were left out. Each is corrected
+// by the others' residuals, as a prediction is.
+std::vector<double> LeftOutErrors(const Fit& fit) {
+  const std::vector<const FittedRun*> chief = fit.ChiefRuns();
+  std::vector<double> errors;
+  // Of those left out alone: of many places a process costs as much as a fit.
+  const bool any_left_out =
+      std::any_of(chief.begin(), chief.end(), [](const FittedRun* run) {
+        return run->left_out.has_value();
+      });
+  if (!any_left_out) return errors;
+  const std::vector<double> means = fit.ModelDiscrepancy().LeftOutMeans();
+  for (size_t i = 0; i < chief.size(); ++i) {
+    const FittedRun& run = *chief[i];
+    if (!run.left_out) continue;
+    const double corrected = *run.left_out / run.measured * std::exp(-means[i]);
+    errors.push_back(std::abs(corrected - 1.0));
+  }
+  return errors;
+}
+
+// Number of parameters that the data rather than the prior determines, in
+// fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
+double DeterminedParameters(const FitData& data,
+                            const FitProblem& problem,
+                            const Posterior& posterior) {
+  double effective = 0.0;
+  for (size_t i = 0; i < data.infos.size(); ++i) {
+    // A value that kernels have by themselves moves no step.
+    const bool of_kernels = i >= data.of_device && i < data.of_joined;
+    if (posterior.held[i] || of_kernels) continue;
+    const double narrowed = NarrowedTo(problem, posterior.covariance, i);
+    effective += 1.0 - narrowed * narrowed;
+  }
+  return effective;
+}
+
+// Errors and scatter of the chief runs.
 void FillErrors(const FitData& data,
                 const Kept& kept,
                 const FitProblem& problem,
@@ -224,35 +260,15 @@ void FillErrors(const FitData& data,
                 Fit& fit) {
   std::vector<double> residuals;
   std::vector<double> errors;
-  std::vector<double> left_out_errors;
-  const std::vector<const FittedRun*> chief = fit.ChiefRuns();
-  // Of those left out alone: of many places a process costs as much as a fit.
-  const bool any_left_out =
-      std::any_of(chief.begin(), chief.end(), [](const FittedRun* run) {
-        return run->left_out.has_value();
-      });
-  std::vector<double> left_out_means;
-  if (any_left_out) left_out_means = fit.ModelDiscrepancy().LeftOutMeans();
-  for (size_t i = 0; i < chief.size(); ++i) {
-    const FittedRun& run = *chief[i];
-    const double ratio = run.modelled / run.measured;
+  for (const FittedRun* run : fit.ChiefRuns()) {
+    const double ratio = run->modelled / run->measured;
     residuals.push_back(std::log(ratio));
     errors.push_back(std::abs(ratio - 1.0));
-    if (run.left_out) {
-      const double corrected =
-          *run.left_out / run.measured * std::exp(-left_out_means[i]);
-      left_out_errors.push_back(std::abs(corrected - 1.0));
-    }
   }
-  // Number of parameters that the data rather than the prior determines, in
-  // fractions: MacKay 1992, "Bayesian interpolation", equation 4.9.
-  double effective = 0.0;
-  for (size_t i = 0; i < data.infos.size(); ++i) {
-    // A value that kernels have by themselves moves no step.
-    const bool of_kernels = i >= data.of_device && i < data.of_joined;
-    if (posterior.held[i] || of_kernels) continue;
-    const double narrowed = NarrowedTo(problem, posterior.covariance, i);
-    effective += 1.0 - narrowed * narrowed;
+  if (residuals.empty()) {
+    fit.degrees_of_freedom = 1;
+    fit.residual_scatter = kDatasheetScatter;
+    return;
   }
   // Kernels by themselves do not tell how far steps scatter. What engines were
   // seen to do determines parameters, and scatters with them.
@@ -265,12 +281,8 @@ void FillErrors(const FitData& data,
     if (!kept.Has(seen)) continue;
     count += static_cast<double>(EngineFigureCount(seen.profile));
   }
-  double freedom = std::max(1.0, count - effective);
-  if (chief.empty()) {
-    fit.degrees_of_freedom = 1;
-    fit.residual_scatter = kDatasheetScatter;
-    return;
-  }
+  double freedom =
+      std::max(1.0, count - DeterminedParameters(data, problem, posterior));
   const double scatter =
       RobustDeviation(residuals, 0.0) * std::sqrt(count / freedom);
   // Few times of steps stand behind the scatter, however many shares there are.
@@ -279,9 +291,8 @@ void FillErrors(const FitData& data,
   fit.residual_scatter =
       ScatterWithPrior(freedom * scatter * scatter, freedom, model_sigma);
   fit.in_sample_error = Median(errors);
-  if (!left_out_errors.empty()) {
-    fit.leave_one_out_error = Median(left_out_errors);
-  }
+  const std::vector<double> left_out = LeftOutErrors(fit);
+  if (!left_out.empty()) fit.leave_one_out_error = Median(left_out);
 }
 
 // log(model) of each datum.

@@ -83,6 +83,52 @@ std::vector<const hardware::Instance*> HostsOfAlike(const Device& device) {
   return hosts;
 }
 
+using Hosts = std::vector<const hardware::Instance*>;
+
+// Hosts of several devices, whatever they are, whose network is known.
+Hosts AnyNetworkedHosts() {
+  Hosts hosts;
+  for (const hardware::Instance& host :
+       hardware::InstanceCatalog::Shipped().instances()) {
+    if (host.network && host.count > 1 && host.named_only.empty()) {
+      hosts.push_back(&host);
+    }
+  }
+  return hosts;
+}
+
+// Leaves of `hosts` those with `local` devices, where there are any, else those
+// with the most; gives the share of their network that so many devices have.
+double KeepAsMany(int64_t local, Hosts& hosts) {
+  int64_t kept = 0;
+  for (const auto* host : hosts) {
+    if (host->count == local) kept = local;
+  }
+  if (kept == 0) {
+    for (const auto* host : hosts) kept = std::max(kept, host->count);
+  }
+  std::erase_if(hosts, [&](const auto* host) { return host->count != kept; });
+  return std::min(static_cast<double>(local) / static_cast<double>(kept), 1.0);
+}
+
+// Mean and standard deviation of the logarithms of their networks.
+struct LogBandwidth {
+  double mean = 0;
+  double spread = 0;
+};
+LogBandwidth LogBandwidthOf(const Hosts& hosts) {
+  double sum = 0;
+  double squares = 0;
+  for (const auto* host : hosts) {
+    const double log = std::log(host->network->Resolve().bandwidth.base());
+    sum += log;
+    squares += log * log;
+  }
+  const auto count = static_cast<double>(hosts.size());
+  const double mean = sum / count;
+  return {mean, std::sqrt(std::max(squares / count - mean * mean, 0.0))};
+}
+
 // A network that nobody named: as hosts of the catalog have it that carry the
 // device, with as many where there are any, else a device's share of those with
 // the most; where none carries it, as all hosts of several devices. The mean of
@@ -95,48 +141,14 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
     local = model::CeilDivide(local,
                               std::max(chip.cores / device.cores, int64_t{1}));
   }
-  const auto& catalog = hardware::InstanceCatalog::Shipped();
-  std::vector<const hardware::Instance*> hosts = catalog.UsualOfDevice(carried);
+  Hosts hosts = hardware::InstanceCatalog::Shipped().UsualOfDevice(carried);
   const bool of_alike = hosts.empty();
   if (of_alike) hosts = HostsOfAlike(device);
   std::erase_if(hosts, [](const auto* host) { return !host->network; });
   const bool known = !hosts.empty();
-  if (!known) {
-    for (const hardware::Instance& host : catalog.instances()) {
-      if (host.network && host.count > 1 && host.named_only.empty()) {
-        hosts.push_back(&host);
-      }
-    }
-  }
-  const auto keep = [&](int64_t count) {
-    std::erase_if(hosts,
-                  [&](const auto* host) { return host->count != count; });
-  };
-  const auto has = [&](int64_t count) {
-    return std::any_of(hosts.begin(), hosts.end(), [&](const auto* host) {
-      return host->count == count;
-    });
-  };
-  double share = 1.0;
-  if (known && has(local)) {
-    keep(local);
-  } else if (known) {
-    int64_t most = 0;
-    for (const auto* host : hosts) most = std::max(most, host->count);
-    keep(most);
-    share =
-        std::min(static_cast<double>(local) / static_cast<double>(most), 1.0);
-  }
-  double sum = 0;
-  double squares = 0;
-  for (const auto* host : hosts) {
-    const double log = std::log(host->network->Resolve().bandwidth.base());
-    sum += log;
-    squares += log * log;
-  }
-  const auto count = static_cast<double>(hosts.size());
-  const double mean = sum / count;
-  const double spread = std::sqrt(std::max(squares / count - mean * mean, 0.0));
+  if (!known) hosts = AnyNetworkedHosts();
+  const double share = known ? KeepAsMany(local, hosts) : 1.0;
+  const LogBandwidth log = LogBandwidthOf(hosts);
   const hardware::LinkFacts& facts = hardware::FactsOfLinks();
   HostNetwork network;
   network.wire.name =
@@ -145,9 +157,9 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
                  : fmt::format("as hosts of {} have it", carried);
   network.wire.reach = hardware::InterconnectReach::kNetwork;
   network.wire.latency = facts.network_step;
-  network.wire.bandwidth = model::BytesPerSecond<>(share * std::exp(mean));
+  network.wire.bandwidth = model::BytesPerSecond<>(share * std::exp(log.mean));
   network.sigma = std::hypot(facts.ring_share_sigma,
-                             std::max(facts.unnamed_network_sigma, spread));
+                             std::max(facts.unnamed_network_sigma, log.spread));
   network.named = false;
   return network;
 }

@@ -72,6 +72,18 @@ Json KernelsJson(const KernelGroups& kernels) {
   return json;
 }
 
+Json CollectivesJson(const std::vector<CollectiveTime>& times) {
+  Json json = Json::array();
+  for (const CollectiveTime& one : times) {
+    json.push_back({{"collective", model::ToText(one.collective)},
+                    {"ranks", one.ranks},
+                    {"message_bytes", ToBytes(one.size)},
+                    {"time_s", ToSeconds(one.time)},
+                    {"bus_bytes_per_s", one.bus.base()}});
+  }
+  return json;
+}
+
 // What all predictions have alike; of several devices each says its own.
 Json HeadOf(const std::vector<PredictionTarget>& targets,
             const Scenario& scenario,
@@ -105,7 +117,14 @@ Json PredictionJson(const std::vector<PredictionTarget>& targets,
                     const PredictOptions& options) {
   Json json = HeadOf(targets, scenario, options);
   json["predictions"] = PredictionsJson(predictions, scenario);
-  if (kernels) json["predictions"].back()["kernels"] = KernelsJson(*kernels);
+  Json& last = json["predictions"].back();
+  if (kernels) last["kernels"] = KernelsJson(*kernels);
+  if (predictions.size() == 1 && predictions.front().job.fits()) {
+    const auto collectives = CollectivesOf(predictions.front());
+    if (!collectives.empty()) {
+      last["collectives"] = CollectivesJson(collectives);
+    }
+  }
   return json;
 }
 

@@ -12,6 +12,7 @@
 #include "scenarios/commands/predict_options.h"
 #include "scenarios/commands/prediction_target.h"
 #include "scenarios/job/estimate.h"
+#include "scenarios/job/exchange.h"
 #include "scenarios/job/scenario.h"
 #include "scenarios/report/output.h"
 #include "scenarios/report/result_json.h"
@@ -24,6 +25,9 @@ struct Prediction {
   const PredictionTarget* target = nullptr;
   JobEstimate job;
 };
+
+// What the collectives of its step take by size; empty: it has none.
+std::vector<CollectiveTime> CollectivesOf(const Prediction& prediction);
 
 // The answer about one job in a line, else what was asked about; the settings;
 // and what else of one job fits.

@@ -175,6 +175,42 @@ Table TrafficTable(const JobEstimate& job) {
   return table;
 }
 
+// What the collectives of a step take by size: a row a size, with the bandwidth
+// of the bus that nccl-tests print.
+Table CollectiveTable(const std::vector<CollectiveTime>& times) {
+  Table table;
+  table.title =
+      "what a collective of one size takes, nothing beside it, and its bus "
+      "bandwidth";
+  table.columns = {{"size", "message_bytes", Align::kRight}};
+  std::vector<model::Bytes<>> sizes;
+  for (const CollectiveTime& one : times) {
+    if (std::find(sizes.begin(), sizes.end(), one.size) == sizes.end()) {
+      sizes.push_back(one.size);
+    }
+    if (one.size != sizes.front()) continue;
+    const std::string name(model::ToText(one.collective));
+    std::string words = name;
+    std::replace(words.begin(), words.end(), '_', '-');
+    table.columns.push_back({fmt::format("{} over {}", words, one.ranks),
+                             name + "_s",
+                             Align::kRight});
+    table.columns.push_back(
+        {"bus (GB/s)", name + "_bus_bytes_per_s", Align::kRight});
+  }
+  for (const model::Bytes<>& size : sizes) {
+    std::vector<Cell> row = {Cell(FormatBytes(size), ToBytes(size))};
+    for (const CollectiveTime& one : times) {
+      if (one.size != size) continue;
+      row.emplace_back(FormatTime(one.time), ToSeconds(one.time));
+      row.emplace_back(fmt::format("{:.3g}", one.bus.base() / 1e9),
+                       one.bus.base());
+    }
+    table.Add(std::move(row));
+  }
+  return table;
+}
+
 Table RunTable(const JobEstimate& job, int64_t epochs) {
   Table table;
   table.title = fmt::format("where the run goes ({}, {} each)",
@@ -280,6 +316,12 @@ Table HostTable(const HostHolding& host) {
 
 }  // namespace
 
+std::vector<CollectiveTime> CollectivesOf(const Prediction& prediction) {
+  return CollectiveTimesOf(prediction.target->predictor,
+                           prediction.job.workload,
+                           prediction.target->cluster);
+}
+
 Table PredictionTable(const std::vector<Prediction>& predictions,
                       int64_t epochs) {
   std::vector<const JobEstimate*> jobs;
@@ -310,6 +352,8 @@ std::vector<Table> DetailTables(const Prediction& prediction,
     tables.push_back(StepTable(job.step));
     if (kernels) tables.push_back(KernelTable(*kernels));
     if (!job.step.traffic.empty()) tables.push_back(TrafficTable(job));
+    const std::vector<CollectiveTime> collectives = CollectivesOf(prediction);
+    if (!collectives.empty()) tables.push_back(CollectiveTable(collectives));
     tables.push_back(RunTable(job, epochs));
     if (job.engines) tables.push_back(EngineTable(*job.engines));
   }

@@ -8,7 +8,7 @@
 
 #include "model/kernels.h"
 #include "scenarios/commands/kernel_groups.h"
-#include "scenarios/job/step_estimate.h"
+#include "scenarios/job/exchange.h"
 
 namespace trainfare::scenarios {
 namespace {

@@ -11,20 +11,13 @@
 #include "model/error.h"
 #include "model/offload.h"
 #include "model/sharding.h"
+#include "scenarios/job/exchange.h"
 
 namespace trainfare::scenarios {
 namespace {
 
 using model::Seconds;
 
-// What a factor of two between the ranks measured and asked for may move a
-// step by, as the standard deviation of its logarithm: the slowest of more
-// ranks is slower, and a switch may carry less than its links. An assumption.
-constexpr double kOtherRanksSigma = 0.1;
-// What the slowest of several ranks that nobody measured, and their host, may
-// move a step by, so that 80 % of Lambda's and NVIDIA's rows over 2 to 16 GPUs
-// are inside, devices left out (docs/results/intervals.md).
-constexpr double kUnmeasuredRanksSigma = 0.14;
 // What sharing training state adds to that: copies into and out of gathered
 // buffers, gathers that the stack issues late. Rows of fms-acceleration over 2
 // to 8 GPUs scatter no more than those of one; theirs is one device.
@@ -55,15 +48,6 @@ calibrate::RankFit WithSlowerNetwork(calibrate::RankFit ranks, double sigma) {
   model::RingLevel<double>& across = ranks.network.across;
   across.link = across.link * std::exp(-sigma);
   return ranks;
-}
-
-// What ranks that were measured leave open of another number of them.
-double OtherRanksSigma(const Cluster& cluster) {
-  if (cluster.measured()) return 0.0;
-  const double doublings =
-      std::abs(std::log2(static_cast<double>(cluster.devices) /
-                         static_cast<double>(cluster.measured_ranks)));
-  return doublings * kOtherRanksSigma;
 }
 
 // Standard deviation of the logarithm of its time, by what the device's
@@ -116,21 +100,6 @@ hardware::StepTime<double> BesideOthers(const hardware::StepTime<double>& alone,
   return cluster.ranks ? alone * (1.0 / cluster.ranks->share) : alone;
 }
 
-// Whether other ranks, or the host, have what a step of this one needs.
-bool DividesStep(const model::Parallel& parallel) {
-  return model::ShardsOf(parallel) > 1 || model::Offloads(parallel);
-}
-
-// Whether chips send each other, or their hosts, what is not in the step of
-// one.
-bool Sends(const calibrate::Predictor& predictor,
-           const model::Workload& workload,
-           const Cluster& cluster) {
-  if (!calibrate::SendsBetween(cluster, workload)) return false;
-  return DividesStep(workload.parallel) || cluster.racks > 1 ||
-         !predictor.HasExchangeOf(cluster.devices);
-}
-
 using HostPath = std::optional<model::HostPath<double>>;
 
 // What a link, a network and a host that nobody measured leave open.
@@ -173,24 +142,6 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
   slower = host;
   slower->memory = host->memory * std::exp(-facts.update_sigma);
   add(ranks, slower);
-}
-
-// What joins the ranks, as far as anybody knows.
-calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
-                           const Cluster& cluster) {
-  if (cluster.ranks) return *cluster.ranks;
-  return calibrate::DatasheetRanks(cluster, predictor.joined());
-}
-
-// Those that sum gradients, where nothing else is sent between them.
-std::optional<calibrate::RankFit> GroupThatSums(
-    const calibrate::Predictor& predictor,
-    const model::Workload& workload,
-    const Cluster& cluster) {
-  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
-    return std::nullopt;
-  }
-  return GroupOf(predictor, cluster);
 }
 
 // Into `step` its computation beside other ranks, and what they send.
@@ -352,47 +303,6 @@ StepEstimate EstimateStep(const calibrate::Predictor& predictor,
   DeviceMemo memo(predictor, source);
   return EstimateStep(
       memo, calibrate::OnDevices(workload, cluster.devices), cluster);
-}
-
-std::optional<GradientExchange> GradientExchangeOf(
-    const calibrate::Predictor& predictor,
-    const model::Workload& asked,
-    const Cluster& cluster) {
-  model::Workload workload = asked;
-  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
-  const auto ranks = GroupThatSums(predictor, workload, cluster);
-  if (!ranks) return std::nullopt;
-  const calibrate::RankNetwork& network = ranks->network;
-  GradientExchange exchange;
-  for (const model::BackwardPiece<double>& piece :
-       calibrate::RankMessages(workload).Pieces(
-           predictor.Predict(workload).time.backward_units)) {
-    exchange.sent += piece.sent;
-    exchange.sending += model::SendingTime(network.ranks,
-                                           piece,
-                                           network.alone.ring,
-                                           network.hosts,
-                                           network.across);
-  }
-  return exchange;
-}
-
-calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
-                                       const model::Workload& asked,
-                                       const Cluster& cluster,
-                                       model::Bytes<> size) {
-  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
-  const auto ranks = GroupThatSums(predictor, workload, cluster);
-  if (!ranks) {
-    throw model::InputError("no all-reduce sums gradients of its devices");
-  }
-  calibrate::MessageTime message = calibrate::AllReduceOver(*ranks, size);
-  const double open =
-      cluster.ranks ? OtherRanksSigma(cluster)
-                    : std::hypot(predictor.joined().ring_share_error,
-                                 predictor.RanksScatter(kUnmeasuredRanksSigma));
-  message.log_sigma = std::hypot(message.log_sigma, open);
-  return message;
 }
 
 }  // namespace trainfare::scenarios

@@ -3,12 +3,9 @@
 // One optimizer step on one device or over several: its parts, how sure they
 // are, and how far from what was measured.
 
-#include <optional>
 #include <string_view>
 
 #include "calibrate/fit/predictor.h"
-#include "calibrate/fit/rank_step.h"
-#include "model/units.h"
 #include "model/workload.h"
 #include "scenarios/job/cluster.h"
 #include "scenarios/job/device_memo.h"
@@ -32,24 +29,5 @@ StepEstimate EstimateStep(DeviceMemo& memo,
 StepEstimate EstimateStepTimes(DeviceMemo& memo,
                                const model::Workload& workload,
                                const Cluster& cluster);
-
-// What one rank sends the others in a step, nothing beside it.
-struct GradientExchange {
-  model::Bytes<> sent;
-  model::Seconds<> sending;
-};
-// nullopt: nothing is sent that is not in the step of one, or ranks share state
-// (StepEstimate::traffic).
-std::optional<GradientExchange> GradientExchangeOf(
-    const calibrate::Predictor& predictor,
-    const model::Workload& workload,
-    const Cluster& cluster);
-
-// An all-reduce of so much among its ranks, nothing beside it. Throws
-// InputError where their gradients are not summed by one.
-calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
-                                       const model::Workload& workload,
-                                       const Cluster& cluster,
-                                       model::Bytes<> size);
 
 }  // namespace trainfare::scenarios

@@ -9,7 +9,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "scenarios/job/energy.h"
-#include "scenarios/job/step_estimate.h"
+#include "scenarios/job/exchange.h"
 #include "scenarios/report/answer_figures.h"
 
 namespace trainfare::scenarios {

@@ -38,7 +38,12 @@ class Schemas(Case):
         self.json_of("predict", "squad_bert_large", "--device", "t4",
                      "--batch", "512", code=3)  # fmt: skip
         self.json_of("recommend", "imdb_bert_base", "--deadline", "1ms", code=3)
-        self.assertIn("shard_traffic", self.json_of(*shards)["predictions"][0])
+        sharded = self.json_of(*shards)["predictions"][0]
+        self.assertIn("shard_traffic", sharded)
+        self.assertEqual(
+            {one["collective"] for one in sharded["collectives"]},
+            {"all_gather", "reduce_scatter"},
+        )
         # What is offloaded is in the host's memory, whose update has a time.
         host = self.json_of(
             "predict", "llama_8b_fsdp", "--instance", "aws/p4d.24xlarge",

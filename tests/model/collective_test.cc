@@ -21,13 +21,18 @@ TEST_CASE("one rank sends nothing") {
 }
 
 TEST_CASE("without latency it is the bus bandwidth of nccl-tests") {
-  // busbw = S / t * 2 (n - 1) / n must be the link, for every n.
+  // 2 (n - 1) / n S / t must be the link, for every n; of 8 ranks and 1 GB that
+  // is 1.75 GB over the time.
+  CHECK(BusBytes(Collective::kAllReduce, 8, GB(1.0)) == GB(1.75));
+  CHECK(BusBytes(Collective::kReduceScatter, 8, GB(1.0)) == GB(0.875));
   for (int64_t n = 2; n <= 64; n *= 2) {
     const Seconds<> t =
         RingAllReduceTime<double>(n, GB(1.0), Seconds<>(), GBPerSecond(12.5));
-    const auto ranks = static_cast<double>(n);
-    const double bus = 1.0 / ToSeconds(t) * 2.0 * (ranks - 1.0) / ranks;
-    CHECK(bus == doctest::Approx(12.5).epsilon(1e-12));
+    const BytesPerSecond<> bus =
+        BusBytes(Collective::kAllReduce, n, GB(1.0)) / t;
+    CHECK(bus.base() == doctest::Approx(12.5e9).epsilon(1e-12));
+    // A gather takes half as long and is counted with half the bytes.
+    CHECK(BusBytes(Collective::kAllGather, n, GB(1.0)) / (0.5 * t) == bus);
   }
 }
 

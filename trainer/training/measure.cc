@@ -355,6 +355,55 @@ void CheckPlanFile(const std::string& plan) {
   }
 }
 
+// The lines of a plan, as its first rank reads them.
+class PlanLines {
+ public:
+  PlanLines(const std::string& plan, const RankGroup& ranks) : ranks_(ranks) {
+    if (plan == "-" || !first()) return;
+    {
+      const NothingToLose opening;  // a pipe may have no writer
+      file_.open(plan);
+    }
+    if (!file_) {
+      throw InputError(fmt::format("{}: cannot read this plan", plan));
+    }
+    CheckPlanFile(plan);
+    requests_ = &file_;
+  }
+
+  bool Next(std::string& line) {
+    if (!first()) {
+      const std::optional<std::string> published =
+          ranks_.communicator->NextPublished();
+      line = published.value_or("");
+      return published.has_value();
+    }
+    bool got = false;
+    {
+      const NothingToLose waiting;
+      got = static_cast<bool>(std::getline(*requests_, line));
+    }
+    if (ranks_.several()) {
+      ranks_.communicator->Publish(got ? std::optional(line) : std::nullopt);
+    }
+    return got;
+  }
+
+  // Lets the other ranks go.
+  void End() {
+    if (ranks_.several() && first()) {
+      ranks_.communicator->Publish(std::nullopt);
+    }
+  }
+
+ private:
+  bool first() const { return ranks_.rank() == 0; }
+
+  const RankGroup& ranks_;
+  std::ifstream file_;
+  std::istream* requests_ = &std::cin;
+};
+
 }  // namespace
 
 int AnswerPlan(
@@ -363,39 +412,10 @@ int AnswerPlan(
     const std::function<std::vector<std::string>(const MeasureRequest&)>&
         answer,
     const RankGroup& ranks) {
-  const bool first = ranks.rank() == 0;
-  std::ifstream file;
-  if (plan != "-" && first) {
-    {
-      const NothingToLose opening;  // a pipe may have no writer
-      file.open(plan);
-    }
-    if (!file) {
-      throw InputError(fmt::format("{}: cannot read this plan", plan));
-    }
-    CheckPlanFile(plan);
-  }
-  std::istream& requests = plan == "-" ? std::cin : file;
+  PlanLines lines(plan, ranks);
   const std::unique_ptr<LineWriter> records =
       OpenRecords(out, ranks.communicator);
-  const auto next_line = [&](std::string& line) {
-    if (!first) {
-      const std::optional<std::string> published =
-          ranks.communicator->NextPublished();
-      line = published.value_or("");
-      return published.has_value();
-    }
-    bool got = false;
-    {
-      const NothingToLose waiting;
-      got = static_cast<bool>(std::getline(requests, line));
-    }
-    if (ranks.several()) {
-      ranks.communicator->Publish(got ? std::optional(line) : std::nullopt);
-    }
-    return got;
-  };
-  for (std::string line; next_line(line);) {
+  for (std::string line; lines.Next(line);) {
     if (IsBlank(line)) continue;
     std::vector<std::string> answers;
     try {
@@ -412,7 +432,7 @@ int AnswerPlan(
       for (std::string& text : answers) records->Write(std::move(text));
     }
     if (StopRequested()) {
-      if (ranks.several() && first) ranks.communicator->Publish(std::nullopt);
+      lines.End();
       return kInterruptedExit;
     }
   }

@@ -257,11 +257,12 @@ class Parser {
     }
   }
 
-  // doc/PERFORMANCE.md of nccl-tests: 2 (n - 1) / n of the algorithm's, for
-  // all-reduces only. Two decimals are printed, one from 10,000 on.
+  // Two decimals are printed, one from 10,000 on.
   void CheckBusBandwidth(double algorithm, double bus) const {
-    const auto n = static_cast<double>(run_.ranks);
-    const double factor = 2 * (n - 1) / n;
+    const double factor =
+        model::BusBytes(
+            model::Collective::kAllReduce, run_.ranks, model::Byte(1))
+            .base();
     const double half_digit = bus < 1e4 && algorithm < 1e4 ? 0.005 : 0.5;
     if (std::abs(bus - factor * algorithm) <=
         1.01 * half_digit * (1 + factor)) {

@@ -24,9 +24,7 @@ class TreeBuilder : public YAML::EventHandler {
       : text_(text), document_(document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (started_) {
-      Fail(mark, "expected one document, got a second; remove \"---\"");
-    }
+    if (started_) RefuseMore(mark);
     started_ = true;
   }
   void OnDocumentEnd() override {}
@@ -82,6 +80,21 @@ class TreeBuilder : public YAML::EventHandler {
   [[noreturn]] void Fail(const YAML::Mark& mark,
                          const std::string& message) const {
     throw InputError(document_.file, mark.line + 1, mark.column + 1, message);
+  }
+
+  // yaml-cpp begins a document of its own at what it cannot take for more of
+  // the one before, such as the commas of ",".
+  [[noreturn]] void RefuseMore(const YAML::Mark& mark) const {
+    const std::string_view rest =
+        text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
+    if (rest.starts_with("---")) {
+      Fail(mark, "expected one document, got a second; remove \"---\"");
+    }
+    Fail(
+        mark,
+        fmt::format("expected one value, got \"{}\" behind it; put a text with "
+                    "such signs in quotes",
+                    rest.substr(0, rest.find_first_of(" \r\n"))));
   }
 
   void RefuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {

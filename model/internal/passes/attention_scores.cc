@@ -123,39 +123,47 @@ int64_t SoftmaxReads(const Pass& pass) {
              : pass.wide;
 }
 
+// A launch each: scale, mask, softmax, dropout, and the casts between them.
+void SoftmaxForwardByOperation(Pass& pass, const AttentionShape& shape) {
+  const int64_t scores = shape.scores();
+  if (!pass.rules.scales_queries && pass.architecture.scaled_scores) {
+    pass.Elementwise("scale scores", scores, pass.element, pass.element, 1);
+  }
+  // The mask is fp32, and so is the sum; a bias has the mask in it.
+  pass.Elementwise("mask scores",
+                   scores,
+                   pass.element + (Biased(pass, shape) ? pass.wide : 0),
+                   pass.wide,
+                   1);
+  const int64_t width = Widths(pass.workload).probability;
+  if (SoftmaxReads(pass) > pass.wide) {
+    pass.Copy("cast scores", scores, pass.wide, width);
+  }
+  pass.Reduction("softmax",
+                 shape.products() * shape.query_length,
+                 scores,
+                 SoftmaxReads(pass),
+                 width,
+                 kSoftmaxForwardFlops,
+                 1);
+  pass.ReadRows(RowReads::kThrice);
+  if (WidensScores(pass)) {
+    pass.Copy("cast scores", scores, width, pass.element);
+  }
+  Dropout(pass, scores, pass.wide);
+  CastOperand(pass, scores);
+}
+
 void SoftmaxForward(Pass& pass, const AttentionShape& shape) {
-  const Architecture& a = pass.architecture;
+  if (pass.ByOperation()) {
+    SoftmaxForwardByOperation(pass, shape);
+    return;
+  }
   const int64_t scores = shape.scores();
   const int64_t rows = shape.products() * shape.query_length;
   // Where positions are biases, scores are read with them.
   const int64_t read = (Biased(pass, shape) ? 2 : 1) * pass.element;
-  if (pass.ByOperation()) {
-    if (!pass.rules.scales_queries && a.scaled_scores) {
-      pass.Elementwise("scale scores", scores, pass.element, pass.element, 1);
-    }
-    // The mask is fp32, and so is the sum; a bias has the mask in it.
-    pass.Elementwise("mask scores",
-                     scores,
-                     pass.element + (Biased(pass, shape) ? pass.wide : 0),
-                     pass.wide,
-                     1);
-    const bool widens = WidensScores(pass);
-    const int64_t width = Widths(pass.workload).probability;
-    if (SoftmaxReads(pass) > pass.wide) {
-      pass.Copy("cast scores", scores, pass.wide, width);
-    }
-    pass.Reduction("softmax",
-                   rows,
-                   scores,
-                   SoftmaxReads(pass),
-                   width,
-                   kSoftmaxForwardFlops,
-                   1);
-    pass.ReadRows(RowReads::kThrice);
-    if (widens) pass.Copy("cast scores", scores, width, pass.element);
-    Dropout(pass, scores, pass.wide);
-    CastOperand(pass, scores);
-  } else if (pass.HandFused()) {
+  if (pass.HandFused()) {
     pass.Reduction("mask and softmax",
                    rows,
                    scores,
@@ -165,28 +173,21 @@ void SoftmaxForward(Pass& pass, const AttentionShape& shape) {
                    1);
     pass.ReadRows(RowReads::kThrice);
     Dropout(pass, scores, pass.element);
-  } else if (pass.FusedPasses()) {
-    // Probabilities are kept for the backward pass, dropped or not.
-    pass.Reduction("mask, softmax and dropout",
-                   rows,
-                   scores,
-                   read,
-                   pass.dropout ? 2 * pass.element + kMaskBytes : pass.element,
-                   kSoftmaxForwardFlops + 2 + pass.DropoutFlops(),
-                   1,
-                   pass.DropoutDraws());
-    pass.ReadRows(RowReads::kThrice);
-  } else {
-    pass.Reduction("mask, softmax and dropout",
-                   rows,
-                   scores,
-                   read,
-                   pass.element + pass.DropoutMask(),
-                   kSoftmaxForwardFlops + 2 + pass.DropoutFlops(),
-                   1,
-                   pass.DropoutDraws());
-    pass.ReadRows(RowReads::kThrice);
+    return;
   }
+  // Fused passes keep probabilities for the backward pass, dropped or not.
+  const int64_t kept_for_backward =
+      pass.FusedPasses() ? (pass.dropout ? pass.element + kMaskBytes : 0)
+                         : pass.DropoutMask();
+  pass.Reduction("mask, softmax and dropout",
+                 rows,
+                 scores,
+                 read,
+                 pass.element + kept_for_backward,
+                 kSoftmaxForwardFlops + 2 + pass.DropoutFlops(),
+                 1,
+                 pass.DropoutDraws());
+  pass.ReadRows(RowReads::kThrice);
 }
 
 void SoftmaxBackward(Pass& pass, const AttentionShape& shape) {

@@ -100,59 +100,76 @@ void HeadForward(Pass& pass) {
   }
 }
 
+namespace {
+
+void ClassifierBackward(Pass& pass) {
+  const Architecture& a = pass.architecture;
+  const int64_t b = pass.workload.batch;
+  const int64_t h = a.hidden;
+  LossBackward(pass, b, a.labels);
+  LinearBackward(pass, Matrix::kTaskHead, b, a.labels, h);
+  DropoutBackward(pass, b * h, pass.element);
+  if (a.head_norm) LayerNormBackward(pass, b);
+  if (!a.classifier_dense) return;
+  pass.Elementwise(
+      "activation gradient", b * h, 2 * pass.element, pass.element, 1);
+  LinearBackward(pass, Matrix::kTaskHead, b, h, h, a.head_bias);
+  ScatterFirstTokens(pass);
+}
+
+void SpansBackward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const int64_t h = pass.architecture.hidden;
+  LossBackward(pass, 2 * w.batch, w.sequence_length);
+  LinearBackward(
+      pass, Matrix::kTaskHead, HeadTokens(w), 2, h, true, Input::kNarrowed);
+  if (pass.architecture.head_norm) {
+    HeadTransformBackward(pass, Matrix::kTaskHead, HeadTokens(w), h);
+  }
+}
+
+// From the loss of the tokens to the input of the head's own layers.
+void TokensBackward(Pass& pass) {
+  const Architecture& a = pass.architecture;
+  const int64_t b = pass.workload.batch;
+  const int64_t h = a.hidden;
+  const int64_t rows = LogitsOf(pass.workload).rows;
+  VocabularyBackward(pass, rows);
+  const bool causal = a.head == Head::kCausalLanguageModel;
+  if (causal && a.projects_embeddings()) {
+    LinearBackward(pass,
+                   Matrix::kVocabularyHead,
+                   rows,
+                   a.word_width(),
+                   h,
+                   false,
+                   Input::kNarrowed);
+  }
+  if (ChunksLoss(pass.workload)) return;
+  if (!causal) {
+    HeadTransformBackward(pass, Matrix::kVocabularyHead, rows, a.word_width());
+  }
+  if (a.head == Head::kPreTraining) {
+    LossBackward(pass, b, 2);
+    LinearBackward(pass, Matrix::kVocabularyHead, b, 2, h);
+  }
+}
+
+}  // namespace
+
 void HeadBackward(Pass& pass) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
-  const int64_t b = w.batch;
-  const int64_t h = a.hidden;
   if (a.head == Head::kSequenceClassification) {
-    LossBackward(pass, b, a.labels);
-    LinearBackward(pass, Matrix::kTaskHead, b, a.labels, h);
-    DropoutBackward(pass, b * h, pass.element);
-    if (a.head_norm) LayerNormBackward(pass, b);
-    if (a.classifier_dense) {
-      pass.Elementwise(
-          "activation gradient", b * h, 2 * pass.element, pass.element, 1);
-      LinearBackward(pass, Matrix::kTaskHead, b, h, h, a.head_bias);
-      ScatterFirstTokens(pass);
-    }
+    ClassifierBackward(pass);
   } else if (a.head == Head::kQuestionAnswering) {
-    LossBackward(pass, 2 * b, w.sequence_length);
-    LinearBackward(
-        pass, Matrix::kTaskHead, HeadTokens(w), 2, h, true, Input::kNarrowed);
-    if (a.head_norm) {
-      HeadTransformBackward(pass, Matrix::kTaskHead, HeadTokens(w), h);
-    }
+    SpansBackward(pass);
   } else if (PredictsVocabulary(w)) {
-    const int64_t rows = LogitsOf(w).rows;
-    VocabularyBackward(pass, rows);
-    const bool causal = a.head == Head::kCausalLanguageModel;
-    if (causal && a.projects_embeddings()) {
-      LinearBackward(pass,
-                     Matrix::kVocabularyHead,
-                     rows,
-                     a.word_width(),
-                     h,
-                     false,
-                     Input::kNarrowed);
-    }
-    if (ChunksLoss(w)) {
-      if (NormOfItsOwn(pass)) {
-        LayerNormBackward(pass, HeadTokens(w));
-        if (a.two_sided()) LayerNormBackward(pass, w.tokens());
-      }
-      return;
-    }
-    if (!causal) {
-      HeadTransformBackward(
-          pass, Matrix::kVocabularyHead, rows, a.word_width());
-    }
-    if (a.head == Head::kPreTraining) {
-      LossBackward(pass, b, 2);
-      LinearBackward(pass, Matrix::kVocabularyHead, b, 2, h);
-    }
+    TokensBackward(pass);
   }
   if (a.has_pooler() && a.head != Head::kNone) {
+    const int64_t b = w.batch;
+    const int64_t h = a.hidden;
     pass.Elementwise("tanh gradient", b * h, 2 * pass.element, pass.element, 3);
     LinearBackward(pass, Matrix::kPooler, b, h, h);
     ScatterFirstTokens(pass);

@@ -166,6 +166,9 @@ TEST_CASE("what is not a map of keys is refused with its position") {
         "f.yaml:3:1: not valid YAML: end of map flow not found");
   CHECK(Message("a: 1\n---\nb: 1\n") ==
         "f.yaml:2:1: expected one document, got a second; remove \"---\"");
+  CHECK(Message(",\n") ==
+        "f.yaml:1:1: expected one value, got \",\" behind it; put a text with "
+        "such signs in quotes");
   CHECK(Message("a\x01: 1\n") ==
         "f.yaml:1:2: expected text, got the byte 0x01; is this YAML?");
   CHECK(Message("name: \xc3(\n") ==

@@ -1,0 +1,154 @@
+#include "scenarios/job/exchange.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "calibrate/fit/step_model.h"
+#include "model/error.h"
+#include "model/offload.h"
+#include "model/sharded_pass.h"
+#include "model/sharding.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+using model::Collective;
+
+// What a factor of two between the ranks measured and asked for may move a
+// step by, as the standard deviation of its logarithm: the slowest of more
+// ranks is slower, and a switch may carry less than its links. An assumption.
+constexpr double kOtherRanksSigma = 0.1;
+
+// Those that sum gradients, where nothing else is sent between them.
+std::optional<calibrate::RankFit> GroupThatSums(
+    const calibrate::Predictor& predictor,
+    const model::Workload& workload,
+    const Cluster& cluster) {
+  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
+    return std::nullopt;
+  }
+  return GroupOf(predictor, cluster);
+}
+
+model::Seconds<> TimeOf(Collective collective,
+                        const model::ShardGroups& groups,
+                        model::Bytes<> size,
+                        const model::RankNetwork<double>& network) {
+  const model::RingLevel<double>& ring = network.alone;
+  switch (collective) {
+    case Collective::kAllGather:
+      return network.gather *
+             model::GatherTime(groups, size, ring, network.across);
+    case Collective::kReduceScatter:
+      return network.reduce_scatter *
+             model::GatherTime(groups, size, ring, network.across);
+    case Collective::kAllReduce:
+      return model::AllReduceTime(groups.copies_in_host(),
+                                  groups.hosts_of_shard(),
+                                  size,
+                                  ring,
+                                  network.across);
+  }
+  throw std::logic_error("a collective without a time");
+}
+
+}  // namespace
+
+bool DividesStep(const model::Parallel& parallel) {
+  return model::ShardsOf(parallel) > 1 || model::Offloads(parallel);
+}
+
+bool Sends(const calibrate::Predictor& predictor,
+           const model::Workload& workload,
+           const Cluster& cluster) {
+  if (!calibrate::SendsBetween(cluster, workload)) return false;
+  return DividesStep(workload.parallel) || cluster.racks > 1 ||
+         !predictor.HasExchangeOf(cluster.devices);
+}
+
+calibrate::RankFit GroupOf(const calibrate::Predictor& predictor,
+                           const Cluster& cluster) {
+  if (cluster.ranks) return *cluster.ranks;
+  return calibrate::DatasheetRanks(cluster, predictor.joined());
+}
+
+double OtherRanksSigma(const Cluster& cluster) {
+  if (cluster.measured()) return 0.0;
+  const double doublings =
+      std::abs(std::log2(static_cast<double>(cluster.devices) /
+                         static_cast<double>(cluster.measured_ranks)));
+  return doublings * kOtherRanksSigma;
+}
+
+std::optional<GradientExchange> GradientExchangeOf(
+    const calibrate::Predictor& predictor,
+    const model::Workload& asked,
+    const Cluster& cluster) {
+  model::Workload workload = asked;
+  workload.parallel = model::OverDevices(asked.parallel, cluster.devices);
+  const auto ranks = GroupThatSums(predictor, workload, cluster);
+  if (!ranks) return std::nullopt;
+  const calibrate::RankNetwork& network = ranks->network;
+  GradientExchange exchange;
+  for (const model::BackwardPiece<double>& piece :
+       calibrate::RankMessages(workload).Pieces(
+           predictor.Predict(workload).time.backward_units)) {
+    exchange.sent += piece.sent;
+    exchange.sending += model::SendingTime(network.ranks,
+                                           piece,
+                                           network.alone.ring,
+                                           network.hosts,
+                                           network.across);
+  }
+  return exchange;
+}
+
+calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
+                                       const model::Workload& asked,
+                                       const Cluster& cluster,
+                                       model::Bytes<> size) {
+  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
+  const auto ranks = GroupThatSums(predictor, workload, cluster);
+  if (!ranks) {
+    throw model::InputError("no all-reduce sums gradients of its devices");
+  }
+  calibrate::MessageTime message = calibrate::AllReduceOver(*ranks, size);
+  const double open =
+      cluster.ranks ? OtherRanksSigma(cluster)
+                    : std::hypot(predictor.joined().ring_share_error,
+                                 predictor.RanksScatter(kUnmeasuredRanksSigma));
+  message.log_sigma = std::hypot(message.log_sigma, open);
+  return message;
+}
+
+std::vector<CollectiveTime> CollectiveTimesOf(
+    const calibrate::Predictor& predictor,
+    const model::Workload& asked,
+    const Cluster& cluster) {
+  const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
+  std::vector<CollectiveTime> times;
+  if (cluster.devices == 1 || !Sends(predictor, workload, cluster)) {
+    return times;
+  }
+  const model::RankNetwork<double> network =
+      GroupOf(predictor, cluster).network.Formula();
+  model::ShardGroups groups;
+  groups.shards = model::ShardsOf(workload.parallel);
+  groups.copies = cluster.devices / groups.shards;
+  groups.local = cluster.devices / network.hosts;
+  const auto add = [&](Collective collective, int64_t ranks) {
+    if (ranks == 1) return;
+    for (const double mebibytes : {0.25, 4.0, 64.0, 1024.0}) {
+      CollectiveTime one{collective, ranks, model::MiB(mebibytes), {}, {}};
+      one.time = TimeOf(collective, groups, one.size, network);
+      one.bus = model::BusBytes(collective, ranks, one.size) / one.time;
+      times.push_back(one);
+    }
+  };
+  add(Collective::kAllGather, groups.shards);
+  add(Collective::kReduceScatter, groups.shards);
+  add(Collective::kAllReduce, groups.copies);
+  return times;
+}
+
+}  // namespace trainfare::scenarios
