@@ -128,17 +128,20 @@ void AppendCompressionKernels(const Workload& w, std::vector<Kernel>& kernels) {
     case CompressionKind::kNone:
       return;
     case CompressionKind::kHalf: {
-      // Of narrow weights they are in 16 bits when they are made.
+      // Sums of shards go in 16 bits as they are made; a hook of plain ranks
+      // takes what it is given (PyTorch's default_hooks.py).
       if (w.parallel.shard != Shard::kNone && NarrowWeights(w)) return;
+      const int64_t width =
+          NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
       const std::vector<ParameterTensor> tensors = TrainableTensorsOf(w);
       const auto buckets =
-          static_cast<int64_t>(BucketGradients(tensors, kSingle).size());
+          static_cast<int64_t>(BucketGradients(tensors, width).size());
       int64_t elements = 0;
       for (const ParameterTensor& tensor : tensors) elements += tensor.elements;
       kernels.push_back(
-          Pass("compress gradients", elements, kSingle, kHalf, 1, buckets));
+          Pass("compress gradients", elements, width, kHalf, 1, buckets));
       kernels.push_back(
-          Pass("decompress gradients", elements, kHalf, kSingle, 1, buckets));
+          Pass("decompress gradients", elements, kHalf, width, 1, buckets));
       return;
     }
     case CompressionKind::kPowerSgd:

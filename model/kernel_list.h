@@ -101,6 +101,7 @@ enum class SegmentRole {
   kLayer,
   kDecoderLayer,
   kHead,
+  kAccumulation,  // of gradients, behind the pass of a micro-batch
   kOptimizer,
   kCompression,  // of gradients, before and after they are sent
 };

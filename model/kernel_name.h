@@ -88,6 +88,7 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "gelu gradient",
     "gelu operation",
     "gelu operation gradient",
+    "gradient add",
     "gradient from factors",
     "gradient norm",
     "gradient to left factor",

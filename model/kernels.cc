@@ -30,6 +30,13 @@ int64_t PassesInStep(const Workload& workload, Phase phase) {
   return phase == Phase::kOptimizer ? 1 : workload.accumulation;
 }
 
+int64_t PassesInStep(const Workload& workload, const Segment& segment) {
+  const int64_t passes = PassesInStep(workload, segment.phase);
+  const bool skips_first = segment.role == SegmentRole::kAccumulation &&
+                           !SumsGradientsWide(workload);
+  return passes - (skips_first ? 1 : 0);
+}
+
 namespace {
 
 // Flash attention alone passes over pairs that masks hide: of the FLOPs of its

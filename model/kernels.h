@@ -18,9 +18,11 @@ namespace trainfare::model {
 // optimizer step. The workload must have passed Validate().
 KernelList ExpandKernels(const Workload& workload);
 
-// How often a phase runs in a step: passes once a micro-batch, the optimizer
-// once.
+// How often a phase, or a segment, runs in a step: passes once a micro-batch,
+// the optimizer once; gradients are added up behind all passes but the first,
+// or, where sums are in fp32, behind all of them.
 int64_t PassesInStep(const Workload& workload, Phase phase);
+int64_t PassesInStep(const Workload& workload, const Segment& segment);
 
 // The pairs of positions whose scores count. Rules differ, so that figures by
 // one do not compare with those by another.

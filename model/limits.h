@@ -16,6 +16,8 @@ namespace trainfare::model {
 inline constexpr int64_t kLargestDimension = int64_t{1} << 24;
 inline constexpr int64_t kMostLayers = int64_t{1} << 16;
 inline constexpr int64_t kMostExperts = int64_t{1} << 16;
+// Of all blocks together, whose tensors are listed one by one.
+inline constexpr int64_t kMostExpertsInAll = int64_t{1} << 20;
 inline constexpr int64_t kLargestBatch = int64_t{1} << 20;
 inline constexpr int64_t kLongestSequence = int64_t{1} << 20;
 inline constexpr int64_t kMostDevices = int64_t{1} << 20;

@@ -412,7 +412,10 @@ void AppendOptimizerKernels(const Workload& w,
     sweep("unscale gradients", lists, kSingle, kSingle);
   }
   if (flat) sweep("zero gradients", 1, 0, kSingle);
-  if (casts) sweep("unscale gradients", launches, narrow, kSingle);
+  // Sums in fp32 are what the masters take.
+  if (casts && !SumsGradientsWide(w)) {
+    sweep("unscale gradients", launches, narrow, kSingle);
+  }
   if (flat) sweep("gradient norm", 1, kSingle, 0);
   // Apex's fused update divides by the loss scale itself.
   if (flat && w.optimizer.implementation != OptimizerImplementation::kFused) {

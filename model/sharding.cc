@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "model/architecture.h"
 #include "model/error.h"
@@ -130,18 +129,9 @@ EmbeddingUnits EmbeddingUnitsOf(const Workload& w) {
 }
 
 int64_t AdapterUnits(const Workload& w) {
-  const LoraMatrices& lora = w.trainable.lora;
-  const Architecture& a = w.architecture;
-  if (!w.trainable.adapters_as_units || w.parallel.shard != Shard::kFsdp) {
-    return 0;
-  }
-  // What one matrix makes has one adapter.
-  const std::array inputs = {lora.query, lora.key, lora.value};
-  const int64_t joined =
-      a.joint_projection() ? std::count(inputs.begin(), inputs.end(), true) : 0;
-  constexpr int64_t kMatrices = 2;  // down to the rank and up again
-  return AdapterTensorCount(w) -
-         kMatrices * a.layers * std::max<int64_t>(0, joined - 1);
+  const bool units =
+      w.trainable.adapters_as_units && w.parallel.shard == Shard::kFsdp;
+  return units ? AdapterTensorCount(w) : 0;
 }
 
 int64_t ExpertModules(const Workload& w) {

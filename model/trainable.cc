@@ -123,6 +123,12 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   using M = LoraMatrices;
   const Architecture& a = w.architecture;
   const int64_t h = a.hidden;
+  if (OneAdapterOfProjections(w)) {
+    const int64_t all = a.query_width() + a.key_width() + a.value_width();
+    return Chosen(w,
+                  {{&M::query, {"query", h, all, false}},
+                   {&M::output, {"output", a.context_width(), h, false}}});
+  }
   return Chosen(
       w,
       {{&M::query, {"query", h, a.query_width(), false}},
@@ -141,11 +147,29 @@ std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
                                                 int64_t width) {
   using M = LoraMatrices;
   const int64_t h = w.architecture.hidden;
+  if (OneAdapterOfGate(w)) {
+    return Chosen(
+        w,
+        {{&M::feed_forward_gate, {"feed_forward_gate", h, 2 * width, false}},
+         {&M::feed_forward_out, {"feed_forward_out", width, h, false}}});
+  }
   return Chosen(
       w,
       {{&M::feed_forward_gate, {"feed_forward_gate", h, width, false}},
        {&M::feed_forward_in, {"feed_forward_in", h, width, false}},
        {&M::feed_forward_out, {"feed_forward_out", width, h, false}}});
+}
+
+bool OneAdapterOfProjections(const Workload& w) {
+  const LoraMatrices& m = w.trainable.lora;
+  return w.trainable.lora_rank > 0 && w.architecture.joint_projection() &&
+         m.query && m.key && m.value;
+}
+
+bool OneAdapterOfGate(const Workload& w) {
+  const LoraMatrices& m = w.trainable.lora;
+  return w.trainable.lora_rank > 0 && w.architecture.joint_gate &&
+         m.feed_forward_gate && m.feed_forward_in;
 }
 
 bool DropsAdapterInputs(const Workload& w) {

@@ -53,6 +53,13 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
 
+// Whether one adapter stands beside all that a joint matrix makes, where each
+// part of it is named: of queries, keys and values (GPT-2's c_attn), of a gate
+// and what it gates (Phi-3's gate_up_proj), under the name of the first. Beside
+// some of its parts each has its own, as loralib's MergedLinear does.
+bool OneAdapterOfProjections(const Workload& workload);
+bool OneAdapterOfGate(const Workload& workload);
+
 // Whether the adapter beside this matrix takes an input for itself, which it
 // widens and drops out: each does, but of those beside one product (GPT-2's
 // c_attn, Phi-3's gate_up_proj) the first for all. Whether adapters take what

@@ -48,14 +48,18 @@ double LargestSum(const Workload& w) {
   const double length = real(std::max(w.sequence_length, w.target_length));
   const double tokens = real(w.batch) * length;
   // Self- and cross-attention, the feed-forward, and as much in adapters.
+  const double latent = real(std::max(a.latent_query, a.latent_key_value));
   const double widest = std::max({h,
+                                  latent,
                                   real(a.query_width()),
                                   real(a.context_width()),
-                                  real(a.latent_query)});
+                                  real(a.key_value_up_width())});
   const double experts = real(a.experts) * real(a.expert_intermediate) +
                          real(a.shared_intermediate);
-  const double block = (a.decoder_layers > 0 ? 8 : 4) * h * widest +
-                       3 * h * (real(a.intermediate) + experts);
+  const double block =
+      (a.decoder_layers > 0 ? 8 : 4) * std::max(h, latent) * widest +
+      3 * h * (real(a.intermediate) + experts) +
+      real(a.relative_buckets) * real(a.heads);
   const double weights =
       block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
       std::max(h, real(a.embedding_size)) *
@@ -65,7 +69,11 @@ double LargestSum(const Workload& w) {
                              pairs * real(a.heads) +
                              tokens * real(a.vocabulary);
   const double compression = weights * real(w.compression.rank);
-  return kFlops * (tokens * weights + 4 * pairs * h + compression) +
+  // Five iterations over a matrix of m x n, m <= n: 4 m m n + 2 m m m each.
+  const double muon = w.optimizer.kind == OptimizerKind::kMuon
+                          ? weights * 5 * std::max(h, latent)
+                          : 0;
+  return kFlops * (tokens * weights + 4 * pairs * widest + compression + muon) +
          kTouchedBytes * (activations + weights);
 }
 
@@ -183,13 +191,17 @@ bool PredictsNextToken(const Architecture& a) {
   return a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
 }
 
-void ValidateExperts(const Architecture& a) {
+void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(a.experts, 0, kMostExperts, "model.experts");
   RequireCount(
       a.shared_intermediate, 0, kLargestDimension, "model.shared_intermediate");
   RequireCount(a.dense_layers, 0, a.layers, "model.dense_layers");
   RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
   if (a.experts == 0) return;
+  RequireCount(a.experts * a.expert_layers(),
+               1,
+               kMostExpertsInAll,
+               "model.experts, those of all layers");
   RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
   RequireCount(
       a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
@@ -205,7 +217,7 @@ void ValidateBlock(const Architecture& a) {
         "model.unit_output_rows: expected false, or a decoder that predicts "
         "tokens by untied_output, got true");
   }
-  ValidateExperts(a);
+  ValidateExpertBlocks(a);
   RequireCount(a.next_token_blocks, 0, kMostLayers, "model.next_token_blocks");
   if (a.next_token_blocks > 0 && !PredictsNextToken(a)) {
     throw InputError(
@@ -365,6 +377,14 @@ void ValidateTrainable(const Workload& w) {
   }
   ValidateAdapters(w);
   ValidateBesideAdapters(w);
+  if (t.frozen_layers > 0 && TrainableTensorCount(w) == 0) {
+    throw InputError(
+        fmt::format("trainable.frozen_layers: expected something left to train "
+                    "above the frozen layers of {}, got {} of {}",
+                    a.name.empty() ? "the model" : a.name,
+                    t.frozen_layers,
+                    a.layers));
+  }
 }
 
 // What is computed again, and that it is of the model.
@@ -535,7 +555,7 @@ void Validate(const Workload& w) {
   RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
   RequireCount(w.predictions_per_sequence,
                0,
-               kLongestSequence,
+               w.target_length > 0 ? w.target_length : w.sequence_length,
                "predictions_per_sequence");
   const double power_limit = w.power_limit.base();
   if (!(power_limit >= 0.0 && power_limit <= kMostPower)) {

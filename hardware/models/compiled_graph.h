@@ -39,14 +39,19 @@ inline double SystolicShare(const model::GemmExtents& g,
 
 // Bytes that one launch of an optimizer kernel moves when the compiler has
 // fused the whole update: each tensor of parameters, gradients and state once,
-// in fp32, however the framework writes the update.
+// as wide as the update has them, however the framework writes it. State of few
+// bits is read and written in these.
 inline double FusedOptimizerBytes(const model::Workload& workload,
                                   const model::Kernel& kernel) {
-  constexpr double kWidth = 4.0;
   const model::OptimizerOperations operations = model::OperationsOf(workload);
-  return static_cast<double>(kernel.work_items) * kWidth *
-         static_cast<double>(operations.fused_tensors_read +
-                             operations.fused_tensors_written);
+  const int64_t width = model::BytesOfState(workload);
+  const int64_t numbers = operations.state_tensors * kernel.work_items;
+  const int64_t saved =
+      numbers * width - model::StateBytesOf(workload, numbers);
+  return static_cast<double>(
+      kernel.work_items * width *
+          (operations.fused_tensors_read + operations.fused_tensors_written) -
+      2 * saved);
 }
 
 // The part of a kernel's work that the busiest core of a chip has: whole

@@ -39,6 +39,10 @@ MemoryPlan OfCores(const Device& device,
                    model::Bytes<> capacity) {
   const auto cores = static_cast<double>(device.cores);
   for (model::MemoryTerm& term : one.terms) term.size = term.size * cores;
+  // A compiler places what a core holds: it has no allocator that keeps blocks
+  // for a stream, or gaps between them.
+  one.of_other_streams = {};
+  one.in_gaps = {};
   return {std::move(one), capacity, {}};
 }
 

@@ -184,6 +184,7 @@ void RecordUnit(const model::Segment& segment,
     case model::SegmentRole::kEmbeddings:
       units.embeddings = once;
       break;
+    case model::SegmentRole::kAccumulation:
     case model::SegmentRole::kOptimizer:
     case model::SegmentRole::kCompression:
       break;
@@ -191,7 +192,7 @@ void RecordUnit(const model::Segment& segment,
 }
 
 // Adds up segments, each timed with all its repeats by `time_of`, into the
-// phases of a step: passes once a micro-batch, the optimizer once.
+// phases of a step, as often as they run in it.
 template <class T, class TimeOf>
 StepTime<T> SumSegments(const model::Workload& workload,
                         const model::KernelList& kernels,
@@ -199,9 +200,10 @@ StepTime<T> SumSegments(const model::Workload& workload,
                         model::Seconds<T> other) {
   StepTime<T> step;
   step.other = other;
-  const auto passes = static_cast<double>(workload.accumulation);
   for (const model::Segment& segment : kernels.segments) {
     const PhaseTime<T> time = time_of(segment);
+    const auto passes =
+        static_cast<double>(model::PassesInStep(workload, segment));
     switch (segment.phase) {
       case model::Phase::kForward:
         step.forward += time * passes;

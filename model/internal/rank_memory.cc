@@ -281,12 +281,22 @@ Moment RankMemory::ForwardPass() const {
 }
 
 // A first micro-batch makes its gradients layer by layer, while activations go;
-// a later one adds to gradients that are already there, and so do buckets that
-// stand from the beginning.
+// a later one adds to gradients that are already there.
 int64_t RankMemory::StandingGradients() const {
-  const bool standing = w_.accumulation > 1 || SumsGradientsWide(w_) ||
-                        (surroundings_.communication_buckets && !shares_);
+  const bool standing = w_.accumulation > 1 || SumsGradientsWide(w_);
   return standing ? gradient_bytes_ : 0;
+}
+
+// Tables beside all gradients where that of the word table is made: what is
+// added to a gradient that stands; of a table that is the output layer, too, the
+// logits' gradient and the embeddings', whose sum is a third (autograd's
+// InputBuffer).
+int64_t RankMemory::WholeTables() const {
+  // Sums of a divided table are of its share.
+  if (!EmbeddingsTrain(w_) || divided_) return 0;
+  const bool tied = PredictsVocabulary(w_) && !w_.architecture.untied_output;
+  const int64_t of_both = tied && RulesOf(w_).eager_outside ? 2 : 0;
+  return of_both + (w_.accumulation > 1 ? 1 : 0);
 }
 
 Moment RankMemory::ForwardEnd(const ActivationBytes& activations) const {
@@ -374,8 +384,9 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
 Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
   const bool tables = EmbeddingsTrain(w_);
-  // Sums of a divided table are of its share.
-  const bool whole_table = w_.accumulation > 1 && tables && !divided_;
+  const int64_t table =
+      a.vocabulary * a.word_width() *
+      (NarrowWeights(w_) ? BytesPerElement(w_.precision) : kSingle);
   return {MemoryMoment::kBackwardEnd,
           {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(gathered_.at_end)},
@@ -386,8 +397,7 @@ Moment RankMemory::BackwardEnd() const {
             {"unscaled gradients", Size(UnscaledBytes())},
             {"optimizer state", Size(state_bytes_)},
             {"activations", Size(tables ? EmbeddingBytes(w_, w_.tokens()) : 0)},
-            {"embedding gradient",
-             Size(whole_table ? a.vocabulary * a.word_width() * kSingle : 0)},
+            {"embedding gradient", Size(WholeTables() * table)},
             {"backward transients",
              Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
             {"workspace", surroundings_.workspace},

@@ -98,6 +98,7 @@ class RankMemory {
                        const ActivationBytes& activations) const;
   int64_t GradientBytesOf() const;
   int64_t StandingGradients() const;
+  int64_t WholeTables() const;
   int64_t GradientsAboveLowest() const;
   // Of so many of the parameters that train.
   int64_t GradientBytesOfSome(int64_t parameters) const;

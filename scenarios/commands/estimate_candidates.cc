@@ -96,7 +96,7 @@ std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
 
 // Whether the job fits by the whole interval of its memory.
 bool IsSafe(const JobEstimate& job) {
-  return MemoryRangeOf(job.memory.total()).high <= job.capacity;
+  return MemoryRangeOf(job.memory, job.capacity).high <= job.capacity;
 }
 
 // Whether the same devices had better run the job as `a` does: at a price an

@@ -189,7 +189,7 @@ std::optional<double> SavedBy(const Scenario& changed,
     const JobEstimate step =
         EstimateJob(changed, memo, target.cluster, Detail::kStep);
     if (!step.fits() ||
-        MemoryRangeOf(step.memory.total()).high > step.capacity) {
+        MemoryRangeOf(step.memory, step.capacity).high > step.capacity) {
       return std::nullopt;
     }
     const double saved = 1.0 - job.samples_per_second / step.samples_per_second;

@@ -24,7 +24,7 @@ std::optional<Note> MemoryNote(const JobEstimate& job,
   const model::MemoryEstimate& memory = job.memory;
   if (!job.fits() || HasRoom(memory, job.capacity)) return std::nullopt;
   const model::Workload& w = job.workload;
-  const model::Bytes<> high = MemoryRangeOf(memory.total()).high;
+  const model::Bytes<> high = MemoryRangeOf(memory, job.capacity).high;
   const model::Bytes<> besides = memory.of_other_streams + memory.in_gaps;
   std::string line =
       fmt::format("batch {}, length {}: ", w.batch, w.sequence_length);

@@ -13,8 +13,12 @@ KernelGroups Grouped(const calibrate::Predictor& predictor,
   const model::KernelList list = model::ExpandKernels(workload);
   KernelGroups groups;
   for (const model::Segment& segment : list.segments) {
+    // In the mean over the micro-batches.
+    const auto runs =
+        static_cast<double>(model::PassesInStep(workload, segment)) /
+        static_cast<double>(model::PassesInStep(workload, segment.phase));
     for (const model::Kernel& kernel : list.Of(segment)) {
-      const auto repeats = static_cast<double>(segment.repeat);
+      const auto repeats = static_cast<double>(segment.repeat) * runs;
       const double times = repeats * static_cast<double>(kernel.launches);
       KernelGroup& group = groups[{segment.phase, kernel.kind}];
       group.flops +=

@@ -64,7 +64,7 @@ std::string Answer(const PredictionTarget& target,
                         text(energy->low),
                         text(energy->high));
   }
-  const MemoryRange memory = MemoryRangeOf(job.memory.total());
+  const MemoryRange memory = MemoryRangeOf(job.memory, job.capacity);
   line += fmt::format("; {} a device ({} .. {})",
                       FormatBytes(job.memory.total()),
                       FormatBytes(memory.low),

@@ -289,7 +289,7 @@ Table MemoryTable(const JobEstimate& job) {
   memory.Add(
       {"in all",
        Cell(FormatBytes(job.memory.total()), ToBytes(job.memory.total()))});
-  const MemoryRange range = MemoryRangeOf(job.memory.total());
+  const MemoryRange range = MemoryRangeOf(job.memory, job.capacity);
   memory.Add({"80 % from", Cell(FormatBytes(range.low), ToBytes(range.low))});
   memory.Add({"to", Cell(FormatBytes(range.high), ToBytes(range.high))});
   memory.Add(

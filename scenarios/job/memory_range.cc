@@ -1,5 +1,6 @@
 #include "scenarios/job/memory_range.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/error.h"
@@ -22,15 +23,18 @@ MemoryRange Around(model::Bytes<> predicted, double factor) {
 
 }  // namespace
 
-// Whoever reads a peak mostly reads what is kept.
-MemoryRange MemoryRangeOf(model::Bytes<> needed) {
-  return Around(needed, kKept);
+MemoryRange MemoryRangeOf(const model::MemoryEstimate& needed,
+                          model::Bytes<> capacity) {
+  MemoryRange range = CountedBy(MemoryFigure::kUnstated, needed).range;
+  range.high = std::max(std::min(range.high, capacity),
+                        Around(needed.total(), kKept).high);
+  return range;
 }
 
 bool HasRoom(const model::MemoryEstimate& needed, model::Bytes<> capacity) {
   return needed.total() + needed.of_other_streams + needed.in_gaps <=
              capacity &&
-         MemoryRangeOf(needed.total()).high <= capacity;
+         MemoryRangeOf(needed, capacity).high <= capacity;
 }
 
 CountedMemory CountedBy(MemoryFigure figure,

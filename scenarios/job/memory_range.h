@@ -12,10 +12,13 @@ struct MemoryRange {
   model::Bytes<> low;
   model::Bytes<> high;
 };
-// The 80 % interval of what a device needs, by what peaks that were measured
-// came to (docs/models/memory.md); on every device that of the measured ones,
-// which were GPUs.
-MemoryRange MemoryRangeOf(model::Bytes<> needed);
+// The 80 % interval of a peak that is read on a device of such a capacity, by
+// what peaks that were measured came to (docs/models/memory.md); on every device
+// that of the measured ones, which were GPUs. Nobody says what will be read: it
+// goes from what tensors take to what an allocator keeps for them, which is no
+// more than there is, unless tensors alone may need more.
+MemoryRange MemoryRangeOf(const model::MemoryEstimate& needed,
+                          model::Bytes<> capacity);
 
 // Whether there is room for it by the whole interval, and for what an allocator
 // holds besides, in gaps and of other streams.

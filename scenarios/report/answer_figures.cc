@@ -59,7 +59,7 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .key = "memory_low_bytes",
      .about = "Low end of its 80 % interval",
      .of = [](const Answered& a) -> Value {
-       return ToBytes(MemoryRangeOf(a.job.memory.total()).low);
+       return ToBytes(MemoryRangeOf(a.job.memory, a.job.capacity).low);
      },
      .unit = &JobUnits::memory,
      .column =
@@ -68,7 +68,7 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
      .key = "memory_high_bytes",
      .about = "High end of its 80 % interval",
      .of = [](const Answered& a) -> Value {
-       return ToBytes(MemoryRangeOf(a.job.memory.total()).high);
+       return ToBytes(MemoryRangeOf(a.job.memory, a.job.capacity).high);
      },
      .unit = &JobUnits::memory,
      .column = FigureColumn{.title = "to", .drop = 11, .names_unit = false}},

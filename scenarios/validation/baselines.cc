@@ -51,7 +51,7 @@ Baselines BaselinesOf(const Device& device, const Workload& workload) {
   Baselines baselines;
   for (const model::Segment& segment : list.segments) {
     const auto times = static_cast<double>(
-        segment.repeat * model::PassesInStep(workload, segment.phase));
+        segment.repeat * model::PassesInStep(workload, segment));
     for (const Kernel& kernel : list.Of(segment)) {
       baselines.roofline += RooflineTimeOf(device, workload, kernel) * times;
     }

@@ -16,6 +16,7 @@
 #include "model/presets.h"
 #include "model/trainable.h"
 #include "model/validate.h"
+#include "tests/model/step_kernels.h"
 #include "tests/model/trained_parts.h"
 
 namespace trainfare::model {
@@ -32,6 +33,40 @@ TEST_CASE("adapters train two thin matrices a matrix, and the classifier") {
   Workload decoder = w;
   decoder.architecture = FindArchitecture("gpt2");
   CHECK(TrainableParameters(decoder) == AdapterParameters(decoder));
+}
+
+// What Hugging Face PEFT prints of GPT-2 with target_modules c_attn and rank 8:
+// one adapter of 768 to 2304 a block, 12 x 8 x (768 + 2304) = 294,912.
+TEST_CASE("one adapter stands beside all that a joint matrix makes") {
+  Workload w = BertLora(8);
+  w.architecture = FindArchitecture("gpt2");
+  w.trainable.lora = {};
+  AddLoraMatrix("c_attn", w.trainable.lora);
+  CHECK(AdapterParameters(w) == 294'912);
+  CHECK(AdapterTensorCount(w) == 12 * 2);
+  CHECK(TrainableTensorsOf(w).size() == 12 * 2);
+  const auto up = [&] {
+    const KernelSums sums = SumsOf(w, "adapter up", Phase::kForward);
+    return std::pair(sums.launches, sums.matrix_flops);
+  };
+  const int64_t rows = w.batch * w.sequence_length;
+  CHECK(up() == std::pair<int64_t, int64_t>(12, 12 * 2 * rows * 8 * 2304));
+  // Beside some of its parts each has its own.
+  w.trainable.lora.key = false;
+  CHECK(AdapterParameters(w) == 12LL * 2 * 8 * (768 + 768));
+  CHECK(up() == std::pair<int64_t, int64_t>(24, 24 * 2 * rows * 8 * 768));
+}
+
+// Phi-3 mini's gate_up_proj: 3072 to 2 x 8192, of 32 blocks, by rank 16.
+TEST_CASE("one adapter stands beside a gate and what it gates") {
+  Workload w = BertLora(16);
+  w.architecture = FindArchitecture("phi-3-mini");
+  w.architecture.joint_gate = true;
+  w.trainable.lora = {};
+  AddLoraMatrix("feed_forward_gate", w.trainable.lora);
+  AddLoraMatrix("feed_forward_in", w.trainable.lora);
+  CHECK(AdapterParameters(w) == 32LL * 16 * (3072 + 2 * 8192));
+  CHECK(SumsOf(w, "adapter down", Phase::kForward).launches == 32);
 }
 
 TEST_CASE("adapters are no wider than the matrix beside them") {

@@ -60,6 +60,13 @@ TEST_CASE("half adds a cast before and one after every bucket") {
   CHECK(109'483'778 - elements < buckets);
   CHECK(kernels[0].bytes_read == 4 * kernels[0].work_items);
   CHECK(kernels[0].bytes_written == 2 * kernels[0].work_items);
+  // Of narrow weights they come in 16 bits.
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  kernels.clear();
+  AppendCompressionKernels(w, kernels);
+  CHECK(kernels[0].bytes_read == 2 * kernels[0].work_items);
+  CHECK(kernels[1].bytes_written == 2 * kernels[1].work_items);
 }
 
 // Three products of 2 n m r FLOPs a matrix.

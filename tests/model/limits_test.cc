@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
+#include <string_view>
 
 #include "model/error.h"
 #include "model/kernels.h"
@@ -13,6 +15,7 @@
 #include "model/presets.h"
 #include "model/validate.h"
 #include "model/workload.h"
+#include "tests/model/refusal.h"
 
 namespace trainfare::model {
 
@@ -36,6 +39,73 @@ TEST_CASE("no time is below a kernel's or above an age's") {
     CAPTURE(bad);
     CHECK_FALSE(IsPlausible(Second(bad)));
   }
+}
+
+// Each count within its own bound, and what they make beyond 64 bits.
+TEST_CASE("sums of a step that would leave 64 bits are refused") {
+  constexpr std::string_view kTooLarge = "expected a step of at most 2.3e+18";
+  const auto refused = [&](const Workload& w) {
+    return RefusalOf(w).find(kTooLarge) != std::string::npos;
+  };
+  Workload w;
+  w.architecture = FindArchitecture("t5-small");
+  w.batch = 1;
+  w.sequence_length = w.target_length = 1;
+  CHECK(RefusalOf(w).empty());
+  Architecture& a = w.architecture;
+  a.heads = kLargestDimension;
+  a.head_size = 1;
+  a.hidden = 1;
+  a.relative_bias_each_block = true;
+  a.layers = a.decoder_layers = kMostLayers;
+  a.relative_buckets = 32;
+  const bool few = refused(w);
+  a.relative_buckets = kLargestDimension;
+  CHECK_FALSE(few);
+  CHECK(refused(w));
+  // Scores of heads far wider than the model.
+  w = {};
+  a = FindArchitecture("llama-3.2-1b");
+  a.hidden = a.intermediate = 1;
+  a.heads = a.key_value_heads = 1;
+  w.batch = 1;
+  w.sequence_length = kLongestSequence;
+  a.head_size = 64;
+  CHECK_FALSE(refused(w));
+  a.head_size = kLargestDimension;
+  CHECK(refused(w));
+  // Newton-Schulz iterations over matrices of one micro-batch.
+  w = {};
+  a = FindArchitecture("llama-3.2-1b");
+  w.batch = 1;
+  w.sequence_length = 1;
+  a.hidden = a.intermediate = int64_t{1} << 19;
+  CHECK_FALSE(refused(w));
+  w.optimizer.kind = OptimizerKind::kMuon;
+  CHECK(refused(w));
+}
+
+TEST_CASE("experts are so many in all blocks together") {
+  Workload w;
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.batch = 1;
+  w.sequence_length = 1;
+  w.architecture.experts = kMostExperts;
+  CHECK(RefusalOf(w) ==
+        "model.experts, those of all layers: expected a count of at most "
+        "1048576, got 2097152");
+}
+
+TEST_CASE("no more tokens are predicted than there are") {
+  Workload w;
+  w.architecture = FindArchitecture("bert-base-uncased");
+  w.architecture.head = Head::kMaskedLanguageModel;
+  w.sequence_length = 128;
+  w.predictions_per_sequence = 128;
+  CHECK(RefusalOf(w).empty());
+  w.predictions_per_sequence = 200;
+  CHECK(RefusalOf(w) ==
+        "predictions_per_sequence: expected a count of at most 128, got 200");
 }
 
 TEST_CASE("counts beyond any model are refused by name") {

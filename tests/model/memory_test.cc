@@ -460,6 +460,48 @@ TEST_CASE("narrow weights with masters: 2 + 2 + 4 bytes, and 4 to unscale") {
   CHECK(EstimateMemory(w, {}).Of("master weights") == Bytes<>());
 }
 
+// docs/models/memory.md, by hand: Gemma 3 270M in bf16 has 262,144 words of 640,
+// of which the logits' gradient and the embeddings' stand beside their sum:
+// 2 x 262,144 x 640 x 2 = 671,088,640 bytes besides all gradients.
+TEST_CASE("a table that is the output layer, too, has three gradients") {
+  Workload w;
+  w.architecture = FindArchitecture("gemma-3-270m");
+  w.batch = 1;
+  w.sequence_length = 64;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kNone;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  const auto tables = [&] {
+    const internal::RankMemory rank(w, {});
+    for (const MemoryTerm& term : rank.BackwardEnd().terms) {
+      if (term.name == "embedding gradient") return term.size;
+    }
+    return Bytes<>();
+  };
+  CHECK(tables() == Byte(671'088'640.0));
+  CHECK(EstimateMemory(w, {}).moment == MemoryMoment::kBackwardEnd);
+  // What is added to a gradient that stands is one table more.
+  w.accumulation = 2;
+  CHECK(tables() == Byte(1.5 * 671'088'640.0));
+  w.architecture.untied_output = true;
+  CHECK(tables() == Byte(0.5 * 671'088'640.0));
+  w.accumulation = 1;
+  CHECK(tables() == Bytes<>());
+}
+
+// Gradients that come with their buckets come layer by layer all the same.
+TEST_CASE("buckets stand before the gradients that go into them") {
+  Workload w = Bert(8, 128, Precision::kFp32);
+  const MemorySurroundings alone{{}, {}, false};
+  const MemorySurroundings several{{}, {}, true};
+  const ActivationBytes kept = Activations(w);
+  const auto total = [&](const MemorySurroundings& surroundings) {
+    return internal::RankMemory(w, surroundings).Loss(kept).total();
+  };
+  CHECK(total(several) - total(alone) == Byte(4.0 * kParameters));
+}
+
 // Batches that Lambda's benchmark ran (SQuAD, length 384, Apex O2, Adam:
 // lambdal/deeplearning-benchmark@aa5addb6, pytorch/results), chosen by hand to
 // fill each memory: the estimate must let them pass, and not by far.

@@ -186,6 +186,14 @@ TEST_CASE("what trains is checked") {
                        "trainable.frozen_layers: expected 0 to 12, the layers "
                        "of bert-base-uncased, got 13",
                        InputError);
+  w = Frozen(12);
+  w.architecture.head = Head::kNone;
+  w.architecture.pooler = false;
+  CHECK_THROWS_WITH_AS(Validate(w),
+                       "trainable.frozen_layers: expected something left to "
+                       "train above the frozen layers of bert-base-uncased, "
+                       "got 12 of 12",
+                       InputError);
   w = BertLora(8);
   w.trainable.frozen_layers = 1;
   CHECK_THROWS_AS(Validate(w), InputError);

@@ -388,6 +388,8 @@ model::Seconds<T> GpuMemoryTime(const Device& device,
                                 const model::Kernel& kernel,
                                 const GpuTerms<T>& terms,
                                 std::span<const T> p) {
+  // Over what nobody moves there is no rate.
+  if (kernel.bytes() == 0) return model::Seconds<T>();
   const auto bytes = [](int64_t count) {
     return model::Byte(static_cast<double>(count));
   };

@@ -256,7 +256,7 @@ NeuronActivity<T> NeuronStepActivity(const Device& device,
   for (size_t i = 0; i < kernels.segments.size(); ++i) {
     const model::Segment& segment = kernels.segments[i];
     const auto times = static_cast<double>(
-        segment.repeat * model::PassesInStep(workload, segment.phase));
+        segment.repeat * model::PassesInStep(workload, segment));
     sum += NeuronActivityOf<T>(
                device, work.segments[i], work.pass_activations, p) *
            times;

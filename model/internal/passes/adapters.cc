@@ -53,6 +53,16 @@ void DropInputBackward(Pass& pass, int64_t elements, int64_t width) {
                    times * kDropoutFlops);
 }
 
+// What the adapter beside this matrix of `n` outputs makes: all that the joint
+// matrix does which it stands for.
+int64_t OutputsOf(const Workload& w, Matrix matrix, int64_t n) {
+  const Architecture& a = w.architecture;
+  if (matrix == Matrix::kQuery && OneAdapterOfProjections(w)) {
+    return a.query_width() + a.key_width() + a.value_width();
+  }
+  return matrix == Matrix::kFeedForwardGate && OneAdapterOfGate(w) ? 2 * n : n;
+}
+
 // Words of 32 bits are shifted once for each number in them, narrowed and
 // masked; zeros, of a group of 128, likewise and one more, which are taken off;
 // scales multiply. Source: AutoGPTQ, nn_modules/qlinear/qlinear_cuda_old.py.
@@ -83,10 +93,11 @@ void DequantiseByOperations(Pass& pass, int64_t elements) {
 }  // namespace
 
 void AdapterForward(
-    Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k) {
+    Pass& pass, Matrix matrix, const Routed& r, int64_t outputs, int64_t k) {
   const Workload& w = pass.workload;
   if (!HasAdapter(w, matrix)) return;
   const int64_t rank = w.trainable.lora_rank;
+  const int64_t n = OutputsOf(w, matrix, outputs);
   const int64_t rows = ExpertRows(pass, r);
   const size_t first = pass.next();
   AdapterInput(pass, matrix, rows * k, DropInput);
@@ -100,10 +111,11 @@ void AdapterForward(
 }
 
 void AdapterBackward(
-    Pass& pass, Matrix matrix, const Routed& r, int64_t n, int64_t k) {
+    Pass& pass, Matrix matrix, const Routed& r, int64_t outputs, int64_t k) {
   const Workload& w = pass.workload;
   if (!HasAdapter(w, matrix)) return;
   const int64_t rank = w.trainable.lora_rank;
+  const int64_t n = OutputsOf(w, matrix, outputs);
   const int64_t rows = ExpertRows(pass, r);
   const size_t first = pass.next();
   GroupWeightGradient(pass, "adapter up gradient", r, rank, n);

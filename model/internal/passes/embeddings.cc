@@ -106,13 +106,14 @@ void EmbeddingsBackward(Pass& pass, int64_t tokens) {
 
 void TableGradient(Pass& pass, int64_t rows, int64_t tokens, int64_t width) {
   const int64_t elements = tokens * width;
-  pass.Copy("zero table gradient", rows * width, 0, 4);
+  const int64_t bytes = pass.weight_width();
+  pass.Copy("zero table gradient", rows * width, 0, bytes);
   pass.last().parameter_bytes = pass.last().bytes();
   Kernel& kernel =
       pass.Push("table gradient", KernelKind::kEmbedding, elements);
   kernel.vector_flops = elements;
-  kernel.bytes_read = 2 * elements * 4 + tokens * kIndexBytes;
-  kernel.bytes_written = elements * 4;
+  kernel.bytes_read = 2 * elements * bytes + tokens * kIndexBytes;
+  kernel.bytes_written = elements * bytes;
 }
 
 void AddTiedGradient(Pass& pass) {
@@ -124,7 +125,8 @@ void AddTiedGradient(Pass& pass) {
 }
 
 void AddWeightGradient(Pass& pass, KernelName name, int64_t elements) {
-  pass.Elementwise(name, elements, 8, 4, 1);
+  const int64_t width = pass.weight_width();
+  pass.Elementwise(name, elements, 2 * width, width, 1);
   pass.last().parameter_bytes = pass.last().bytes();
   pass.last().parameter_bytes_written = pass.last().bytes_written;
 }

@@ -70,11 +70,10 @@ void ChunkedVocabulary(Pass& pass, int64_t rows) {
 // A row w of the matrix of logits over its length: the length, at least a little,
 // and their quotient.
 void UnitRowsForward(Pass& pass) {
-  const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   if (!a.unit_output_rows) return;
   const int64_t elements = a.vocabulary * a.word_width();
-  const int64_t width = w.stack.narrow_weights ? pass.element : 4;
+  const int64_t width = pass.weight_width();
   constexpr KernelName kName = "unit rows";
   const auto of_weights = [&] {
     pass.last().parameter_bytes = pass.last().bytes();
@@ -98,7 +97,7 @@ void UnitRowsBackward(Pass& pass) {
   if (!a.unit_output_rows || !Trains(w, Matrix::kVocabulary)) return;
   const int64_t rows = a.vocabulary;
   const int64_t elements = rows * a.word_width();
-  const int64_t width = w.stack.narrow_weights ? pass.element : 4;
+  const int64_t width = pass.weight_width();
   constexpr KernelName kName = "unit rows gradient";
   const auto operation = [&](int64_t read, int64_t written, int64_t flops) {
     pass.Elementwise(kName, elements, read * width, written * width, flops);
@@ -122,9 +121,11 @@ void UnitRowsBackward(Pass& pass) {
   sum(1);
   pass.Elementwise(kName, rows, 2 * width, width, 1);  // where n is not least
   operation(1, 1, 1);                                  // w / n of the length
-  operation(0, 0, 1);                                  // none of no length
-  operation(1, 1, 1);                                  // times its gradient
-  operation(2, 1, 1);                                  // both paths
+  operation(0, 0, 1);  // none of no length, of which a mask of rows says
+  pass.last().bytes_read = rows * kMaskBytes;
+  pass.last().parameter_bytes = pass.last().bytes();
+  operation(1, 1, 1);  // times its gradient
+  operation(2, 1, 1);  // both paths
 }
 
 }  // namespace

@@ -63,6 +63,10 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
 }  // namespace
 
 bool HasAdapter(const Workload& w, Matrix matrix) {
+  const bool of_projections =
+      matrix == Matrix::kKey || matrix == Matrix::kValue;
+  if (of_projections && OneAdapterOfProjections(w)) return false;
+  if (matrix == Matrix::kFeedForwardIn && OneAdapterOfGate(w)) return false;
   bool LoraMatrices::*const member = MemberOf(matrix);
   return w.trainable.lora_rank > 0 && member != nullptr &&
          w.trainable.lora.*member;

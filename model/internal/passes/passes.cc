@@ -1,11 +1,13 @@
 #include "model/internal/passes/passes.h"
 
+#include "model/internal/passes/accumulation.h"
 #include "model/internal/passes/blocks.h"
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/head.h"
 #include "model/internal/passes/norms.h"
 #include "model/internal/passes/positions.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model::internal {
@@ -85,6 +87,11 @@ void BackwardPass(Pass& pass) {
     DropoutBackward(pass, w.tokens() * a.word_width(), pass.wide);
     TableGradient(pass, a.vocabulary, w.tokens(), a.word_width());
     AddTiedGradient(pass);
+    pass.Close();
+  }
+  if (w.accumulation > 1 || SumsGradientsWide(w)) {
+    pass.Open(Phase::kBackward, SegmentRole::kAccumulation, 1);
+    AccumulateGradients(pass);
     pass.Close();
   }
 }

@@ -435,4 +435,22 @@ TEST_CASE("a compiled update of Adafactor moves its tensors, by hand") {
   CHECK(models::FusedOptimizerBytes(w, kernel) == 4.0 * 1000 * (6 + 2));
 }
 
+// AdamW reads four tensors and writes three; of its two moments in 8 bits each
+// number takes a byte, and 4 for 256 of them: 2 x 1000 x (4 - 1 - 4/256) less.
+TEST_CASE("a compiled update is as wide as its state") {
+  model::Workload w;
+  w.optimizer.kind = model::OptimizerKind::kAdamW;
+  w.precision = model::Precision::kBf16;
+  w.stack.narrow_weights = true;
+  model::Kernel kernel;
+  kernel.work_items = 256'000;
+  CHECK(models::FusedOptimizerBytes(w, kernel) == 4.0 * 256'000 * 7);
+  w.optimizer.masters = model::Masters::kNone;
+  CHECK(models::FusedOptimizerBytes(w, kernel) == 2.0 * 256'000 * 7);
+  w.optimizer.masters = model::Masters::kApart;
+  w.optimizer.state_bits = 8;
+  CHECK(models::FusedOptimizerBytes(w, kernel) ==
+        256'000 * (4.0 * 7 - 2 * 2 * (4 - 1 - 4.0 / 256)));
+}
+
 }  // namespace trainfare::hardware
