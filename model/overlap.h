@@ -39,8 +39,8 @@ struct OverlapTime {
 //
 // One transfer at a time; computation never waits for the channel.
 // Not modelled: computation and communication slow each other.
-// Source: published/s003_t3_4 and s003_t4_11_t4_12, whose measured layer times
-// give 134.853 ms and 166.27 ms. Check: tests/model/overlap_test.cc.
+// Source: Li et al., VLDB 2020 (PyTorch Distributed), 3.2.3. Check, by layer
+// times that were measured: tests/model/overlap_test.cc.
 template <class T>
 OverlapTime<T> OverlapBackward(const std::vector<OverlapTask<T>>& tasks,
                                Seconds<T> gap) {
