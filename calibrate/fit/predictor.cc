@@ -389,7 +389,8 @@ double Predictor::PartScatter(const LogTimes& times,
                               double step_scatter) const {
   if (part == Quantity::kStep) return step_scatter;
   const double share = std::exp(times[part] - times[Quantity::kStep]);
-  const double own = kDatasheetScatter * std::sqrt(std::max(0.0, 1.0 - share * share));
+  const double own =
+      kDatasheetScatter * std::sqrt(std::max(0.0, 1.0 - share * share));
   const double unseen = std::hypot(share * step_scatter, own);
   const Residuals& of_part = residuals_[static_cast<size_t>(part)];
   return of_part.count > 0

@@ -83,7 +83,7 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
 }
 
 // Bytes of a parameter as the passes take it. LightSeq2 trains narrow ones
-// without fp32 masters, 2 + 2 bytes a parameter (Wang et al. 2022, SC22, 3.2);
+// without fp32 masters, 2 + 2 bytes a parameter (Wang et al. 2022, LightSeq2);
 // others that keep weights narrow have masters; the rest casts fp32 weights.
 int64_t ParameterWidth(const Workload& w) {
   return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
