@@ -141,9 +141,11 @@ int Run(const std::vector<std::string>& asked, SettingUse use) {
   app.set_version_flag("--version",
                        "trainfare " + std::string(scenarios::Version()));
   app.require_subcommand(1);
-  app.footer(std::string("trainfare COMMAND --help says more. Every answer has "
-                         "--format, --export, --color, --quiet, --now and "
-                         "--config; those with figures --fail-if.\n\n") +
+  app.footer(std::string("trainfare COMMAND --help says more. calibrate, "
+                         "predict, recommend, validate, diff, list, prices "
+                         "import and config show have --format, --export, "
+                         "--color, --quiet, --now and --config; those with "
+                         "figures --fail-if, as show and replay have.\n\n") +
              scenarios::kStreamsAndCodes);
   scenarios::CommonOptions common;
   std::vector<scenarios::Command> commands;

@@ -210,24 +210,41 @@ inline constexpr std::string_view kHintOfMegatron =
 // What shares state, under whatever runs the kernels.
 inline constexpr std::string_view kHintOfShards =
     "eager, with parallel.shard=zero2, zero3 or fsdp";
+// What trains PyTorch's own modules, or Transformers', as they are.
+inline constexpr std::string_view kHintOfModules =
+    "eager, or compiled where it calls torch.compile";
 template <>
-inline constexpr auto kWordHints<Fusion> =
-    std::to_array<WordHint>({{"te", kHintOfMegatron},
-                             {"transformer_engine", kHintOfMegatron},
-                             {"transformer-engine", kHintOfMegatron},
-                             {"transformerengine", kHintOfMegatron},
-                             {"megatron", kHintOfMegatron},
-                             {"megatron-lm", kHintOfMegatron},
-                             {"megatron-core", kHintOfMegatron},
-                             {"megatron_core", kHintOfMegatron},
-                             {"accelerate", kHintOfShards},
-                             {"deepspeed", kHintOfShards},
-                             {"fsdp", kHintOfShards},
-                             {"fsdp2", kHintOfShards},
-                             {"zero", kHintOfShards},
-                             {"zero1", "eager, with parallel.shard=zero1"},
-                             {"zero2", "eager, with parallel.shard=zero2"},
-                             {"zero3", "eager, with parallel.shard=zero3"}});
+inline constexpr auto kWordHints<Fusion> = std::to_array<WordHint>(
+    {{"te", kHintOfMegatron},
+     {"transformer_engine", kHintOfMegatron},
+     {"transformer-engine", kHintOfMegatron},
+     {"transformerengine", kHintOfMegatron},
+     {"megatron", kHintOfMegatron},
+     {"megatron-lm", kHintOfMegatron},
+     {"megatron-core", kHintOfMegatron},
+     {"megatron_core", kHintOfMegatron},
+     {"accelerate", kHintOfShards},
+     {"deepspeed", kHintOfShards},
+     {"fsdp", kHintOfShards},
+     {"fsdp2", kHintOfShards},
+     {"zero", kHintOfShards},
+     {"zero1", "eager, with parallel.shard=zero1"},
+     {"zero2", "eager, with parallel.shard=zero2"},
+     {"zero3", "eager, with parallel.shard=zero3"},
+     {"ddp", "eager or compiled; parallel.data says the ranks"},
+     {"axolotl", kHintOfModules},
+     {"lightning", kHintOfModules},
+     {"pytorch-lightning", kHintOfModules},
+     {"litgpt", kHintOfModules},
+     {"llama-factory", kHintOfModules},
+     {"torchtune", kHintOfModules},
+     {"trl", kHintOfModules},
+     {"torchtitan",
+      "eager, or compiled with --compile.enable, and parallel.shard=fsdp"},
+     {"nanogpt", "compiled, as its train.py is"},
+     {"llm.c", kHintOfMegatron},
+     {"neuronx", "compiled, by the chips' compiler"},
+     {"neuronx_distributed", "compiled, by the chips' compiler"}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip

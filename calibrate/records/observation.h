@@ -34,7 +34,10 @@ inline constexpr size_t kQuantities = kAllQuantities.size();
 inline constexpr std::string_view kOwnSource = "trainfare-trainer";
 
 struct Observation {
-  std::string label;   // run id or "file:line", for messages and tables
+  // Of its run, an id or the "file:line" of its first row: figures alike in it
+  // are of one run, or of its repetitions.
+  std::string label;
+  std::string place;   // "file:line" of its own row; empty: the label says it
   std::string group;   // what validate groups by (system, table)
   std::string device;  // catalog name, or as reported when unknown to it
   int64_t device_count = 1;
@@ -56,6 +59,9 @@ struct Observation {
   bool assumed = false;
   // Who measured: one that has its own hosts, software and cooling.
   std::string source = std::string(kOwnSource);
+
+  // What it is called in messages and tables.
+  const std::string& name() const { return place.empty() ? label : place; }
 };
 
 // One operation of a step, timed by itself.

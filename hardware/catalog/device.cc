@@ -15,6 +15,7 @@
 #include "hardware/catalog/device_spelling.h"
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/files/unit_text.h"
 #include "hardware/files/yaml_fields.h"
 #include "hardware/files/yaml_reader.h"
 #include "model/architecture.h"
@@ -100,6 +101,51 @@ double ReadPrior(const Reader& priors, const ParameterInfo& info) {
   return value;
 }
 
+// FLOPs of its fastest products for each byte of its memory, by which a wrong
+// prefix shows: shipped devices have 8 to 700 (tests/hardware/catalog), and a
+// factor of a thousand leaves these bounds at either end. Of dataflow chips the
+// memory is SRAM, as fast as their units.
+constexpr double kLeastRidge = 1.0;
+constexpr double kMostRidge = 7'000.0;
+
+void CheckRidge(const Reader& root, const Device& device) {
+  model::FlopsPerSecond<> fastest;
+  for (const auto& peak : {device.peak.fp32,
+                           device.peak.tf32,
+                           device.peak.fp16,
+                           device.peak.bf16}) {
+    if (peak) fastest = std::max(fastest, *peak);
+  }
+  const double ridge = (fastest / device.memory_bandwidth).base();
+  if (device.kind == DeviceKind::kDataflow || fastest.base() == 0.0 ||
+      (ridge >= kLeastRidge && ridge <= kMostRidge)) {
+    return;
+  }
+  root.Map("memory").Fail(
+      "bandwidth",
+      fmt::format("expected {:g} to {:g} FLOP of the peak for each byte, got "
+                  "{:.3g}; are the units of both right?",
+                  kLeastRidge,
+                  kMostRidge,
+                  ridge));
+}
+
+// Matrix engines are not slower than what they stand beside.
+void CheckPeaks(const Reader& root, const Device& device) {
+  const auto check = [&](std::string_view name, const auto& narrow) {
+    const auto& wide = device.peak.fp32;
+    if (!wide || !narrow || *narrow >= *wide) return;
+    root.Map("peak").Fail("fp32",
+                          fmt::format("expected at most the {} of {}, got {}",
+                                      FormatComputeRate(*narrow),
+                                      name,
+                                      FormatComputeRate(*wide)));
+  };
+  check("tf32_dense", device.peak.tf32);
+  check("fp16_dense", device.peak.fp16);
+  check("bf16_dense", device.peak.bf16);
+}
+
 // Only what the kind's model has, within what it allows: the fit starts there.
 void ReadPriors(const Reader& root, Device& device) {
   const std::optional<Reader> priors = root.OptionalMap("priors");
@@ -159,6 +205,8 @@ Device LoadDevice(const std::string& path) {
   device.name = Stem(path);
   YamlFieldReader fields(root);
   VisitFields(fields, device);
+  CheckRidge(root, device);
+  CheckPeaks(root, device);
   device.source = fmt::format("{} ({})", device.source, root.Date("date"));
   TakeFactsOfKind(device);
   ReadOwnCompiler(root, device);

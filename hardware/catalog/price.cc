@@ -189,10 +189,10 @@ std::vector<Price> PriceCatalog::FindAll(std::string_view cloud,
   return found;
 }
 
-std::optional<Price> PriceCatalog::Find(
-    std::string_view cloud,
-    std::string_view instance,
-    std::optional<std::string_view> region) const {
+std::optional<Price> PriceCatalog::Find(std::string_view cloud,
+                                        std::string_view instance,
+                                        std::optional<std::string_view> region,
+                                        bool spot) const {
   const std::vector<Price> all = FindAll(cloud, instance);
   if (region) {
     for (const Price& price : all) {
@@ -200,11 +200,14 @@ std::optional<Price> PriceCatalog::Find(
     }
     return std::nullopt;
   }
-  for (const Price& price : all) {
-    if (price.on_demand && price.suspicious.empty()) return price;
-  }
   if (all.empty()) return std::nullopt;
-  return all.front();
+  const Price* first = nullptr;
+  for (const Price& price : all) {
+    if (!price.Has(spot)) continue;
+    if (price.suspicious.empty()) return price;
+    if (first == nullptr) first = &price;
+  }
+  return first != nullptr ? *first : all.front();
 }
 
 }  // namespace trainfare::hardware

@@ -41,6 +41,11 @@ struct Price {
   std::string suspicious;
   std::string date;  // 2026-05-20
   std::string source;
+
+  // Whether it has one of that market.
+  bool Has(bool spot) const {
+    return spot ? spot_high.has_value() : on_demand.has_value();
+  }
 };
 
 struct Billing {
@@ -76,12 +81,14 @@ class PriceCatalog {
   std::vector<std::string> clouds() const;
   // Throws InputError for a cloud without prices.
   const CloudPrices& Of(std::string_view cloud) const;
-  // Without a region: the first that nothing speaks against and that has an
-  // on-demand price, else the first. nullopt: no price is known.
+  // Without a region: the first that nothing speaks against and that has a
+  // price of the market, else the first that has one, else the first. nullopt:
+  // no price is known.
   std::optional<Price> Find(
       std::string_view cloud,
       std::string_view instance,
-      std::optional<std::string_view> region = std::nullopt) const;
+      std::optional<std::string_view> region = std::nullopt,
+      bool spot = false) const;
   // In all regions; empty when no price is known.
   std::vector<Price> FindAll(std::string_view cloud,
                              std::string_view instance) const;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,6 +20,22 @@
 
 namespace trainfare::hardware {
 namespace {
+
+// The parts of a place that are there: ", CN, AS" where the town is not known
+// is "CN, AS".
+std::string RegionName(std::string_view text) {
+  std::string name;
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const size_t first = part.find_first_not_of(' ');
+    if (first == std::string_view::npos) continue;
+    part = part.substr(first, part.find_last_not_of(' ') - first + 1);
+    if (!name.empty()) name += ", ";
+    name += part;
+  }
+  return name;
+}
 
 struct Row {
   std::string instance;     // empty: an accelerator of Google's
@@ -121,7 +138,7 @@ class Importer {
     Row row;
     row.instance = raw.fields[columns.instance];
     row.accelerator = raw.fields[columns.accelerator];
-    row.region = raw.fields[columns.region];
+    row.region = RegionName(raw.fields[columns.region]);
     if (columns.zone) row.zone = raw.fields[*columns.zone];
     if (row.region.empty()) {
       Drop("no region");

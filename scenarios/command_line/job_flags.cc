@@ -19,11 +19,15 @@ void AddPriceFlags(CLI::App& app, PriceOptions& prices) {
            prices.files,
            "Prices of a cloud in place of the shipped ones, as `prices "
            "import --output` writes them; may be repeated");
-  AddNames(app,
-           "--region",
-           prices.regions,
-           "Prices of these regions only, the first that has one: "
-           "eu-west-1,europe-west4");
+  // Names of regions have commas ("Taiwan, TW, AS"): catalogs tell them apart.
+  app.add_option("--region",
+                 prices.regions,
+                 "Prices of these regions only, the first that has one: "
+                 "eu-west-1,europe-west4")
+      ->type_name("NAME")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   AddNames(app,
            "--discount",
            prices.discounts,

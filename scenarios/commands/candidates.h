@@ -12,6 +12,7 @@
 #include "hardware/catalog/instance.h"
 #include "model/units.h"
 #include "scenarios/commands/recommend_options.h"
+#include "scenarios/job/cluster.h"
 #include "scenarios/job/contest.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/pricing.h"
@@ -48,6 +49,7 @@ struct Candidate {
   int64_t batch = 1;  // a device
   int64_t accumulation = 1;
   std::optional<JobEstimate> job;  // absent: cannot be estimated
+  Cluster cluster;                 // that it is of
   std::optional<Tariff> tariff;
   std::optional<RunCost> cost;
   Objection objection;

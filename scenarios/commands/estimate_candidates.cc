@@ -187,7 +187,10 @@ class Estimator {
     try {
       const calibrate::Predictor& predictor = PredictorOf(place.device);
       if (!memo) memo.emplace(predictor, jobs_.front().source);
-      c = Best({c, tariff, ClusterAt(place, predictor)}, *memo);
+      const Offer offer{c, tariff, ClusterAt(place, predictor)};
+      Candidate best = Best(offer, *memo);
+      best.cluster = offer.cluster;
+      c = std::move(best);
       c.objection.words = WordsOf(c, options_);
     } catch (const model::InputError& error) {
       c.objection = {Obstacle::kCannotRun, error.what()};

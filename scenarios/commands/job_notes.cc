@@ -16,7 +16,66 @@ namespace {
 
 using hardware::FormatBytes;
 
+// What a network joins: hosts, or racks of several.
+std::string RacksText(const calibrate::JoinedDevices& joined) {
+  if (joined.racks == joined.hosts) {
+    return fmt::format("{} hosts", joined.hosts);
+  }
+  return fmt::format(
+      "{} groups of {} hosts", joined.racks, joined.hosts / joined.racks);
+}
+
 }  // namespace
+
+std::string NetworkWords(const calibrate::JoinedDevices& joined) {
+  const hardware::Interconnect& wire = joined.network->wire;
+  return fmt::format("{} over {} of each, {}",
+                     RacksText(joined),
+                     hardware::FormatBandwidth(wire.bandwidth),
+                     wire.name);
+}
+
+std::optional<Note> UnnamedNetworkNote(const calibrate::JoinedDevices& joined,
+                                       std::string_view hint) {
+  if (!joined.network || joined.network->named) return std::nullopt;
+  return Note(fmt::format("{}: no network was named, so the interval is wider; "
+                          "{}",
+                          NetworkWords(joined),
+                          hint),
+              Caution::kNetworkUnnamed);
+}
+
+std::optional<Note> EpochNote(const JobEstimate& job,
+                              const Scenario& scenario) {
+  const model::Workload& w = job.workload;
+  const int64_t step = w.batch * w.accumulation * job.devices;
+  if (!job.fits() || step <= scenario.train_samples) return std::nullopt;
+  return Note(
+      job.devices > 1
+          ? fmt::format("the global batch of {} is more than the {} samples of "
+                        "an epoch: one step, and some devices have nothing to "
+                        "do",
+                        step,
+                        scenario.train_samples)
+          : fmt::format("the {} samples of a step are more than the {} of an "
+                        "epoch: one step, of those that there are",
+                        step,
+                        scenario.train_samples),
+      Caution::kBatchBeyondEpoch);
+}
+
+std::optional<Note> TaskNote(const model::Workload& workload) {
+  if (workload.architecture.head != model::Head::kNone) return std::nullopt;
+  return Note(
+      fmt::format("task none: {} is run without an output layer and its loss",
+                  workload.architecture.name));
+}
+
+std::string DropoutWords(const model::Workload& workload) {
+  const double dropout = workload.architecture.dropout;
+  if (workload.work == model::Work::kForward || dropout == 0.0) return "";
+  return fmt::format(", dropout {:g}", dropout);
+}
 
 std::optional<Note> MemoryNote(const JobEstimate& job,
                                const Scenario& scenario,

@@ -5,7 +5,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include "calibrate/fit/joined_devices.h"
 #include "hardware/catalog/instance.h"
 #include "model/workload.h"
 #include "scenarios/commands/memory_advice.h"
@@ -37,6 +39,23 @@ std::string NamedCloudNote(const hardware::Instance& instance);
 std::optional<Note> MemoryNote(const JobEstimate& job,
                                const Scenario& scenario,
                                const RoomTrial& has_room);
+
+// That several hosts train over a network that nobody named, which makes the
+// interval wide; `hint` says what to do. nullopt: it is named, or there is none.
+std::optional<Note> UnnamedNetworkNote(const calibrate::JoinedDevices& joined,
+                                       std::string_view hint);
+
+// "4 hosts over 25 GB/s of each, ..": what the network of several hosts is.
+std::string NetworkWords(const calibrate::JoinedDevices& joined);
+
+// That a step takes more samples than an epoch has; nullopt: it does not.
+std::optional<Note> EpochNote(const JobEstimate& job, const Scenario& scenario);
+
+// That the model is trained without an output layer; nullopt: it has one.
+std::optional<Note> TaskNote(const model::Workload& workload);
+
+// ", dropout 0.1" of what trains with it, else empty.
+std::string DropoutWords(const model::Workload& workload);
 
 // That weights are wider than the name of their model says; nullopt: they are
 // not.

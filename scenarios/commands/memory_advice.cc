@@ -54,6 +54,10 @@ constexpr auto kChanges = std::to_array<Change>({
        return model::BytesPerElement(w.precision) < 4 &&
               !std::exchange(w.stack.narrow_weights, true);
      }},
+    {"--set dropout=0",
+     [](Workload& w, int64_t) {
+       return std::exchange(w.architecture.dropout, 0.0) > 0.0;
+     }},
     {"--set optimizer.masters=none",
      [](Workload& w, int64_t) {
        return w.stack.narrow_weights &&
@@ -77,8 +81,11 @@ constexpr auto kChanges = std::to_array<Change>({
               std::exchange(w.trainable.base_bits, 4) == 0;
      }},
 });
-constexpr size_t kUpdates = 5;   // the first of those that round the update
-constexpr size_t kAdapters = 7;  // the first of those that train adapters
+// Those before it leave what is learned as it is, and are tried together.
+constexpr size_t kDropout = 5;
+constexpr size_t kUpdates = 6;   // the first of those that round the update
+constexpr size_t kAdapters = 8;  // the first of those that train adapters
+constexpr unsigned kNoDropout = 1U << kDropout;
 constexpr unsigned kNoMasters = 1U << kUpdates;
 constexpr unsigned kStateBits = kNoMasters << 1U;
 constexpr unsigned kLora = 1U << kAdapters;
@@ -109,12 +116,12 @@ std::optional<std::string> Changed(const FitQuestion& question, unsigned bits) {
   }
 }
 
-// The fewest of the changes that leave the update what it is, with all of
+// The fewest of the changes that leave what is learned as it is, with all of
 // `always`.
 std::optional<std::string> Fewest(const FitQuestion& question,
                                   unsigned always) {
-  for (int count = 0; count <= static_cast<int>(kUpdates); ++count) {
-    for (unsigned bits = 0; bits < 1U << kUpdates; ++bits) {
+  for (int count = 0; count <= static_cast<int>(kDropout); ++count) {
+    for (unsigned bits = 0; bits < 1U << kDropout; ++bits) {
       if (std::popcount(bits) != count) continue;
       const auto outcome = Changed(question, bits | always);
       if (!outcome) continue;
@@ -128,6 +135,13 @@ std::optional<std::string> Fewest(const FitQuestion& question,
     }
   }
   return std::nullopt;
+}
+
+// With one change and no other.
+std::optional<std::string> Alone(const FitQuestion& question, size_t change) {
+  const auto outcome = Changed(question, 1U << change);
+  if (!outcome) return std::nullopt;
+  return fmt::format("{} ({})", kChanges[change].words, *outcome);
 }
 
 }  // namespace
@@ -172,7 +186,10 @@ std::vector<std::string> MemoryAdvice(const Scenario& scenario,
   };
   add(Fewest(question, 0));
   if (scenario.workload.work != model::Work::kTraining) return advice;
-  // Those of the update learn otherwise: only where no other is enough.
+  // It learns otherwise, as people try first.
+  add(advice.empty() ? Fewest(question, kNoDropout)
+                     : Alone(question, kDropout));
+  // Those of the update do, too: only where no other is enough.
   if (advice.empty()) {
     add(Fewest(question, kNoMasters));
     add(Fewest(question, kStateBits));

@@ -9,6 +9,7 @@
 #include "hardware/files/date.h"
 #include "hardware/files/unit_text.h"
 #include "model/trainable.h"
+#include "scenarios/commands/job_notes.h"
 #include "scenarios/commands/largest.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/job/energy.h"
@@ -125,12 +126,13 @@ std::string SettingsLine(const std::vector<PredictionTarget>& targets,
       precisions.push_back(name);
     }
   }
-  std::string line = fmt::format("{}, {}, {}, {}, {} attention",
+  std::string line = fmt::format("{}, {}, {}, {}, {} attention{}",
                                  ModelText(workload),
                                  fmt::join(precisions, " and "),
                                  DescribeUpdate(workload),
                                  DescribeStack(workload),
-                                 model::ToText(workload.stack.attention));
+                                 model::ToText(workload.stack.attention),
+                                 DropoutWords(workload));
   if (targets.size() == 1) line += "; " + GroundName(targets.front());
   return line;
 }

@@ -89,25 +89,28 @@ void AddMemoryNotes(const PredictionTarget& target,
 }
 
 std::string MfuNote(const std::vector<JobEstimate>& jobs) {
-  const bool causal = AnyFitting(
+  const bool some_unseen = AnyFitting(
       jobs, [](const JobEstimate& job) { return job.mfu_causal.has_value(); });
   const bool forward = jobs.front().workload.work == model::Work::kForward;
   std::string note =
       fmt::format("MFU counts the matrix products of {}",
                   forward ? "the forward pass" : "forward and backward");
   const std::string_view anew = forward ? "" : ", nothing recomputed";
-  if (!causal) {
+  if (!some_unseen) {
     return note + fmt::format(
                       " with attention{} (PaLM's rule), against the "
                       "peak of the precision",
                       anew);
   }
+  const bool causal =
+      jobs.front().workload.architecture.family == model::Family::kDecoder;
   note += fmt::format(
-      ", all pairs of positions in attention though it is causal{} (PaLM's "
-      "rule, and torchtitan's), against the peak of the precision; of the "
-      "pairs that it sees, half of them as Megatron-LM counts, fewer in "
-      "windows, it is ",
-      anew);
+      ", all pairs of positions in attention though {}{} (PaLM's rule{}), "
+      "against the peak of the precision; of the pairs that it sees{} it is ",
+      causal ? "it is causal" : "not all are seen",
+      anew,
+      causal ? ", and torchtitan's" : "",
+      causal ? ", half of them as Megatron-LM counts, fewer in windows," : "");
   note += jobs.size() == 1
               ? fmt::format("{:.1f} %", 100.0 * *jobs.front().mfu_causal)
               : "less: mfu_causal in JSON";
@@ -155,16 +158,11 @@ void AddBatchNotes(const PredictionTarget& target,
                    const Scenario& scenario,
                    std::vector<Note>& notes) {
   const model::Workload& workload = jobs.front().workload;
-  const int64_t global_batch =
-      workload.batch * workload.accumulation * target.cluster.devices;
-  if (AnyFits(jobs) && target.cluster.devices > 1 &&
-      global_batch > scenario.train_samples) {
-    notes.emplace_back(
-        fmt::format("the global batch of {} is more than the {} samples of an "
-                    "epoch: one step, and some devices have nothing to do",
-                    global_batch,
-                    scenario.train_samples),
-        Caution::kBatchBeyondEpoch);
+  for (const JobEstimate& job : jobs) {
+    auto note = EpochNote(job, scenario);
+    if (!note) continue;
+    notes.push_back(std::move(*note));
+    break;
   }
   if (workload.precision != model::Precision::kFp8 &&
       workload.fp8 != model::Fp8()) {
@@ -236,6 +234,11 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
                                   const Scenario& scenario,
                                   bool spot) {
   std::vector<Note> notes;
+  // It explains most of an interval.
+  if (auto note = UnnamedNetworkNote(
+          target.cluster, "say which, such as --network 400Gbit/s")) {
+    notes.push_back(std::move(*note));
+  }
   if (target.taken_as) notes.emplace_back(*target.taken_as);
   if (auto note = EndNote(scenario)) notes.push_back(std::move(*note));
   if (auto note = WeightsNote(scenario)) notes.push_back(std::move(*note));
@@ -244,6 +247,9 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
         return a.workload.sequence_length < b.workload.sequence_length;
       });
   if (auto note = PositionsNote(longest.workload)) {
+    notes.push_back(std::move(*note));
+  }
+  if (auto note = TaskNote(longest.workload)) {
     notes.push_back(std::move(*note));
   }
   AddMemoryNotes(target, jobs, scenario, notes);
@@ -264,7 +270,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   AddPowerLimitNote(target, scenario.workload, notes);
   AddWindowNote(scenario.workload.architecture, notes);
   AddLinkNotes(target, notes);
-  AddPriceNotes(target, spot, notes);
+  AddPriceNotes(target, jobs, spot, notes);
   return notes;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hardware/files/unit_text.h"
+#include "scenarios/commands/job_notes.h"
 #include "scenarios/commands/recommendation_report.h"
 #include "scenarios/job/open_times.h"
 
@@ -72,7 +73,7 @@ std::string SettingsLine(const Scenario& scenario,
                          size_t candidates) {
   const model::Workload& workload = scenario.workload;
   return fmt::format(
-      "{}, {}, length {}, {}, {}, {}; {}",
+      "{}, {}, length {}, {}, {}, {}{}; {}",
       workload.architecture.name,
       BatchWords(scenario, options),
       Describe(scenario.padding),
@@ -81,6 +82,7 @@ std::string SettingsLine(const Scenario& scenario,
           : std::string(model::ToText(workload.precision)),
       DescribeUpdate(workload),
       DescribeStack(workload),
+      DropoutWords(workload),
       hardware::Plural(static_cast<int64_t>(candidates), "candidate"));
 }
 

@@ -28,12 +28,16 @@ constexpr double kSureEnough = 0.95;
 std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
   std::map<std::string, std::string> dates;
   std::map<std::string, double> factors;
+  std::map<std::string, std::string> billing;  // where it changes a cost
   std::set<std::string> excludes;
   for (const Candidate& c : candidates) {
     if (!c.tariff) continue;
     std::string& date = dates[c.instance->cloud];
     date = std::max(date, c.tariff->date);
     factors[c.instance->cloud] = c.tariff->factor;
+    if (c.timed() && BillingCounts(*c.job, *c.tariff)) {
+      billing[c.instance->cloud] = " billed " + BillingWords(c.tariff->billing);
+    }
     excludes.insert(c.tariff->excludes.begin(), c.tariff->excludes.end());
   }
   std::vector<std::string> clouds;
@@ -41,10 +45,11 @@ std::string PriceLine(const std::vector<Candidate>& candidates, bool spot) {
   for (const auto& [cloud, date] : dates) {
     const double factor = factors[cloud];
     clouds.push_back(
-        fmt::format("{} {}{}",
+        fmt::format("{} {}{}{}",
                     cloud,
                     date,
-                    factor == 1.0 ? "" : fmt::format(" times {:g}", factor)));
+                    factor == 1.0 ? "" : fmt::format(" times {:g}", factor),
+                    billing[cloud]));
   }
   std::string line = fmt::format("prices: {}, {}",
                                  spot ? "spot, highest zone" : "on demand",
@@ -93,9 +98,9 @@ std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
     return fmt::format(
         "{} sequences an optimizer step over all devices, each with the batch "
         "and accumulation that are best for it, on as many as an instance has "
-        "or one, whatever parallel.data says; all-reduce over links and "
-        "networks from their datasheets, not measured; whole instances are "
-        "paid for",
+        "or one, whatever parallel.data says; all-reduce over links from their "
+        "datasheets and networks as clouds state them, where they do, not "
+        "measured; whole instances are paid for",
         *options.global_batch);
   }
   const bool parallel =
@@ -134,6 +139,32 @@ bool HasRoomOn(const Candidate& chosen,
   });
 }
 
+// That the choice is over a network that nobody named, or that others are,
+// whose intervals are as wide.
+std::optional<Note> NetworkNote(const std::vector<Candidate>& candidates) {
+  const Candidate& chosen = candidates.front();
+  if (auto note = UnnamedNetworkNote(
+          chosen.cluster,
+          fmt::format("`predict --instance {} --hosts {} --network 400Gbit/s` "
+                      "has one",
+                      chosen.instance->FullName(),
+                      chosen.hosts))) {
+    return note;
+  }
+  std::set<std::string> clouds;
+  for (const Candidate& c : candidates) {
+    if (c.viable() && c.cluster.network && !c.cluster.network->named) {
+      clouds.insert(c.instance->cloud);
+    }
+  }
+  if (clouds.empty()) return std::nullopt;
+  return Note(
+      fmt::format("{}: what joins several hosts is not known of all of "
+                  "their instances, whose intervals are wider; "
+                  "`predict --network 400Gbit/s` has it",
+                  fmt::join(clouds, ", ")));
+}
+
 void AddChosenNotes(const std::vector<Candidate>& candidates,
                     const Scenario& scenario,
                     const RecommendOptions& options,
@@ -145,11 +176,17 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
                     chosen.Name()),
         Caution::kDeadlineInInterval);
   }
+  if (auto note = NetworkNote(candidates)) {
+    report.notes.push_back(std::move(*note));
+  }
   report.notes.emplace_back(OddsLine(candidates, options));
   const auto has_room = [&](const Scenario& changed) {
     return HasRoomOn(chosen, changed, options);
   };
   if (auto note = MemoryNote(*chosen.job, scenario, has_room)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = EpochNote(*chosen.job, scenario)) {
     report.notes.push_back(std::move(*note));
   }
   if (auto note = SourceNote(*chosen.job, scenario)) {
@@ -289,6 +326,9 @@ void AddNotes(const std::vector<Candidate>& candidates,
     report.notes.push_back(std::move(*note));
   }
   if (auto note = PositionsNote(scenario.workload)) {
+    report.notes.push_back(std::move(*note));
+  }
+  if (auto note = TaskNote(scenario.workload)) {
     report.notes.push_back(std::move(*note));
   }
   report.notes.push_back(PriceLine(candidates, options.spot));

@@ -68,7 +68,10 @@ std::vector<CandidateColumn> FigureColumns(const JobUnits& units) {
     const AnswerFigure& figure = FigureOf(key);
     columns.push_back({ColumnOf(figure, column, units),
                        [&figure, &units](const Candidate& c) {
-                         return c.timed()
+                         // What does not fit has its memory alone.
+                         const bool has_it =
+                             figure.part == FigurePart::kMemory && c.job;
+                         return c.timed() || has_it
                                     ? CellOf(figure, {*c.job, c.cost}, units)
                                     : NoCell();
                        }});

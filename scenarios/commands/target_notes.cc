@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 
 #include "hardware/files/unit_text.h"
@@ -39,15 +40,6 @@ std::string RingLine(const PredictionTarget& target,
   return line;
 }
 
-// What a network joins: hosts, or racks of several.
-std::string RacksText(const Cluster& cluster) {
-  if (cluster.racks == cluster.hosts) {
-    return fmt::format("{} hosts", cluster.hosts);
-  }
-  return fmt::format(
-      "{} groups of {} hosts", cluster.racks, cluster.hosts / cluster.racks);
-}
-
 // What the answer has of what its devices send each other, and whence.
 void AddExchangeNote(const PredictionTarget& target, std::vector<Note>& notes) {
   if (const auto& ranks = target.cluster.ranks) {
@@ -82,17 +74,8 @@ void AddFitNotes(const PredictionTarget& target, std::vector<Note>& notes) {
 
 void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
   AddExchangeNote(target, notes);
-  if (const auto& network = target.cluster.network) {
-    notes.emplace_back(
-        fmt::format("{} over {} of each, {}{}",
-                    RacksText(target.cluster),
-                    hardware::FormatBandwidth(network->wire.bandwidth),
-                    network->wire.name,
-                    network->named
-                        ? ", not measured"
-                        : ": no network was named, so the interval is wider; "
-                          "say --network"),
-        network->named ? Caution::kNone : Caution::kNetworkUnnamed);
+  if (target.cluster.network && target.cluster.network->named) {
+    notes.push_back(NetworkWords(target.cluster) + ", not measured");
   }
   if (target.cluster.devices_per_chip > 1) {
     notes.push_back(fmt::format(
@@ -107,6 +90,7 @@ void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes) {
 }
 
 void AddPriceNotes(const PredictionTarget& target,
+                   const std::vector<JobEstimate>& jobs,
                    bool spot,
                    std::vector<Note>& notes) {
   if (target.instance != nullptr && !target.instance->named_only.empty()) {
@@ -120,6 +104,11 @@ void AddPriceNotes(const PredictionTarget& target,
   }
   if (target.tariff) {
     std::string line = fmt::format("price: {}", Describe(*target.tariff));
+    if (std::any_of(jobs.begin(), jobs.end(), [&](const JobEstimate& job) {
+          return BillingCounts(job, *target.tariff);
+        })) {
+      line += fmt::format(", billed {}", BillingWords(target.tariff->billing));
+    }
     if (!target.tariff->excludes.empty()) {
       line += fmt::format("; excludes {}",
                           fmt::join(target.tariff->excludes, ", "));

@@ -12,10 +12,12 @@ namespace trainfare::scenarios {
 
 void AddFitNotes(const PredictionTarget& target, std::vector<Note>& notes);
 
+// But of a network that nobody named, which stands before all others.
 void AddLinkNotes(const PredictionTarget& target, std::vector<Note>& notes);
 
-// `spot` was asked for.
+// Of `jobs` there; `spot` was asked for.
 void AddPriceNotes(const PredictionTarget& target,
+                   const std::vector<JobEstimate>& jobs,
                    bool spot,
                    std::vector<Note>& notes);
 

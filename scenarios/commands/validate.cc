@@ -187,7 +187,7 @@ Table RowTable(const StepValidation& validation) {
     const Observation& o = *row.observation;
     const RowError error = row.Error();
     std::vector<Cell> cells = {
-        o.label,
+        o.name(),
         validation.DeviceOf(row)->name,
         CountCell(o.device_count),
         o.workload.architecture.name,
@@ -217,7 +217,7 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   const Observation& o = *row.observation;
   const RowError error = row.Error();
   Json json;
-  json["label"] = o.label;
+  json["label"] = o.name();
   json["device"] = validation.DeviceOf(row)->name;
   json["devices"] = o.device_count;
   json["model"] = o.workload.architecture.name;
@@ -283,11 +283,11 @@ Tally TallyOf(const StepValidation& validation,
   Tally tally;
   const bool drawn = DrawsRows(options.protocol);
   for (const StepRow& row : validation.rows) {
-    if (row.fitted) tally.fitted.push_back(row.observation->label);
+    if (row.fitted) tally.fitted.push_back(row.observation->name());
     if (!row.asked || (row.fitted && drawn)) continue;
     if (!row.predicted) {
       ++tally.reasons[row.reason];
-      tally.skipped.push_back({row.observation->label, row.reason});
+      tally.skipped.push_back({row.observation->name(), row.reason});
       continue;
     }
     tally.errors.push_back(row.Error());

@@ -368,7 +368,7 @@ void AverageSteps(const model::RunPlan& plan, Steps& steps, JobEstimate& job) {
 }
 
 // What of the device's peak the mean step makes use of, of all pairs and in
-// `detail` of those that causal attention sees.
+// `detail` of those that causal attention and windows leave.
 void CountFlops(DeviceMemo& memo,
                 const model::RunPlan& plan,
                 Detail detail,
@@ -389,8 +389,10 @@ void CountFlops(DeviceMemo& memo,
   // Ranks on one processor have its peak between them.
   job.mfu = job.model_flops * static_cast<double>(job.ranks_per_device) /
             ToSeconds(job.step.total()) / peak->base();
-  if (detail == Detail::kAll &&
-      job.workload.architecture.family == model::Family::kDecoder) {
+  // Without windows or causal attention all are seen.
+  const bool causal =
+      job.workload.architecture.family == model::Family::kDecoder;
+  if (detail == Detail::kAll && (causal || seen < all)) {
     job.mfu_causal = job.mfu * seen / all;
   }
 }

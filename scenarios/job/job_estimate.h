@@ -155,8 +155,8 @@ struct JobEstimate {
   double model_flops = 0;
   double mfu = 0;  // these over the peak
   // The same with the pairs of positions alone that a model sees, half of them
-  // in causal attention, as Megatron-LM counts these, and fewer in windows;
-  // nullopt: it is not causal, or nobody asked.
+  // in causal attention, as Megatron-LM counts these, and fewer in windows and
+  // packed documents; nullopt: it sees all, or nobody asked.
   std::optional<double> mfu_causal;
   // How busy the engines are in a step of the longest batch, where the device's
   // model has engines.

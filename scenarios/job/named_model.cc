@@ -1,5 +1,7 @@
 #include "scenarios/job/named_model.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -7,6 +9,8 @@
 #include "hardware/files/json_text.h"
 #include "hardware/files/model_config.h"
 #include "hardware/files/text_file.h"
+#include "hardware/files/yaml_reader.h"
+#include "model/error.h"
 #include "model/presets.h"
 
 namespace trainfare::scenarios {
@@ -51,6 +55,23 @@ bool IsPassing(const std::string& file) {
          (!fs::is_regular_file(status) || hardware::IsOpenFile(file));
 }
 
+// A map as a scenario has it, { of: NAME, .. }, is no config.json.
+void RefuseMapOf(const std::string& text) {
+  std::optional<std::string> of;
+  try {
+    const auto root = hardware::Reader::FromText(text, "--model");
+    if (root.IsText(kModelOf)) of = root.Text(kModelOf);
+  } catch (const model::InputError&) {
+    return;  // read as what it is instead
+  }
+  if (!of) return;
+  throw model::InputError(fmt::format(
+      "--model: expected a name or a config.json, got a map with \"{}\"; hint: "
+      "--model {} --set model.KEY=VALUE",
+      kModelOf,
+      *of));
+}
+
 std::string OnOneLine(const std::string& text, const std::string& file) {
   hardware::ParseModelConfig(text, file);
   return hardware::WriteJson(hardware::ParseJson(text, file));
@@ -59,7 +80,10 @@ std::string OnOneLine(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::optional<std::string> ConfigTextOf(const std::string& name) {
-  if (IsConfigText(name)) return OnOneLine(name, "--model");
+  if (IsConfigText(name)) {
+    RefuseMapOf(name);
+    return OnOneLine(name, "--model");
+  }
   const std::optional<std::string> config = ConfigAsked(name);
   if (!config || !IsPassing(*config)) return std::nullopt;
   return OnOneLine(hardware::ModelConfigText(*config), *config);

@@ -15,6 +15,9 @@ namespace trainfare::scenarios {
 inline constexpr const char* kOrConfig =
     ", or give its config.json or the folder of it";
 
+// The key of what a map of a model changes: `{ of: gpt2, vocabulary: 50304 }`.
+inline constexpr std::string_view kModelOf = "of";
+
 struct NamedModel {
   std::string name;                   // as people wrote it
   std::optional<std::string> config;  // the file that was read, if it was one

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -41,22 +42,71 @@ std::pair<std::string, double> DiscountOf(
                   model::OfKnown(asked, model::NameViews(clouds))));
 }
 
-void RequireKnown(const std::vector<std::string>& regions,
-                  const hardware::PriceCatalog& catalog) {
-  std::set<std::string> known;
+std::set<std::string> RegionsOf(const hardware::PriceCatalog& catalog) {
+  std::set<std::string> regions;
   for (const std::string& cloud : catalog.clouds()) {
     for (const hardware::Price& price : catalog.Of(cloud).prices) {
-      known.insert(price.region);
+      regions.insert(price.region);
     }
   }
-  for (const std::string& region : regions) {
-    if (known.contains(region)) continue;
-    const std::string near = model::DidYouMean(region, model::NameViews(known));
-    throw model::InputError(fmt::format("--region: unknown region \"{}\"{}{}",
-                                        region,
-                                        near.empty() ? ";" : near,
-                                        " see: trainfare list prices"));
+  return regions;
+}
+
+[[noreturn]] void RefuseRegion(const std::string& region,
+                               const std::set<std::string>& known) {
+  if (region.empty()) {
+    throw model::InputError("--region: expected a name, got \"\"");
   }
+  const std::string near = model::DidYouMean(region, model::NameViews(known));
+  throw model::InputError(fmt::format("--region: unknown region \"{}\"{}{}",
+                                      region,
+                                      near.empty() ? ";" : near,
+                                      " see: trainfare list prices"));
+}
+
+// "eu-west-1, Taiwan, TW, AS" as the two that it names: what is between commas
+// is of one name as far as a longer one is known.
+std::vector<std::string> NamedIn(const std::string& text,
+                                 const std::set<std::string>& known) {
+  if (known.contains(text)) return {text};
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const size_t first = std::min(text.find_first_not_of(' ', begin), end);
+    const size_t last = text.find_last_not_of(' ', end == 0 ? 0 : end - 1);
+    parts.push_back(first == end ? "" : text.substr(first, last - first + 1));
+    begin = end + 1;
+  }
+  std::vector<std::string> named;
+  for (size_t i = 0; i < parts.size();) {
+    std::string name;
+    std::string longest;
+    size_t next = i;
+    for (size_t j = i; j < parts.size(); ++j) {
+      name += (j > i ? ", " : "") + parts[j];
+      if (!known.contains(name)) continue;
+      longest = name;
+      next = j + 1;
+    }
+    if (next == i) RefuseRegion(parts[i], known);
+    named.push_back(longest);
+    i = next;
+  }
+  return named;
+}
+
+// The regions that somebody asked for. Throws InputError where one is not known.
+std::vector<std::string> RegionsAsked(const std::vector<std::string>& texts,
+                                      const hardware::PriceCatalog& catalog) {
+  std::vector<std::string> regions;
+  if (texts.empty()) return regions;  // of no file, then
+  const std::set<std::string> known = RegionsOf(catalog);
+  for (const std::string& text : texts) {
+    for (std::string& name : NamedIn(text, known)) {
+      regions.push_back(std::move(name));
+    }
+  }
+  return regions;
 }
 
 }  // namespace
@@ -71,8 +121,7 @@ std::set<std::string> CloudsOfFiles(const PriceOptions& options) {
 
 Pricing::Pricing(const PriceOptions& options)
     : catalog_(hardware::PriceCatalog::Shipped().With(options.files)),
-      regions_(options.regions) {
-  if (!regions_.empty()) RequireKnown(regions_, catalog_);
+      regions_(RegionsAsked(options.regions, catalog_)) {
   for (const std::string& one : options.discounts) {
     if (!factors_.insert(DiscountOf(one, catalog_)).second) {
       throw model::InputError(
@@ -87,10 +136,12 @@ void Pricing::Read(const std::set<std::string>& clouds) const {
 
 std::optional<hardware::Price> Pricing::Find(const hardware::Instance& instance,
                                              bool spot) const {
-  if (regions_.empty()) return catalog_.Find(instance.cloud, instance.name);
+  if (regions_.empty()) {
+    return catalog_.Find(instance.cloud, instance.name, std::nullopt, spot);
+  }
   for (const std::string& region : regions_) {
     auto price = catalog_.Find(instance.cloud, instance.name, region);
-    if (price && (spot ? price->spot_high : price->on_demand)) return price;
+    if (price && price->Has(spot)) return price;
   }
   return std::nullopt;
 }
@@ -142,6 +193,31 @@ std::optional<RunCost> CostOf(const JobEstimate& job,
     return model::RentalCost(time, tariff->price, tariff->billing);
   };
   return RunCost{of(job.run.total()), of(job.run_low), of(job.run_high)};
+}
+
+std::string BillingWords(const model::Billing& billing) {
+  const auto is = [&](model::Seconds<> time) {
+    return billing.granularity == time;
+  };
+  std::string words = is(model::Second(1.0))      ? "by the second"
+                      : is(model::Second(60.0))   ? "by the minute"
+                      : is(model::Second(3600.0)) ? "by the hour"
+                                                  : "";
+  if (words.empty()) {
+    words = "in pieces of " + hardware::FormatTime(billing.granularity);
+  }
+  if (billing.minimum > billing.granularity) {
+    words +=
+        fmt::format(", {} at least", hardware::FormatTime(billing.minimum));
+  }
+  return words;
+}
+
+bool BillingCounts(const JobEstimate& job, const Tariff& tariff) {
+  constexpr double kWorthSaying = 0.01;
+  const auto cost = CostOf(job, tariff);
+  return cost &&
+         cost->usual / (job.run.total() * tariff.price) - 1.0 > kWorthSaying;
 }
 
 std::vector<PriceSource> SourcesOf(const PriceOptions& options,

@@ -35,7 +35,8 @@ struct Tariff {
 // Where prices are looked up.
 struct PriceOptions {
   std::vector<std::string> files;  // in place of the shipped clouds
-  // The first of these that has a price; empty: the catalog's choice.
+  // The first of these that has a price; empty: the catalog's choice. One text
+  // may name several, with commas between them: "eu-west-1,Taiwan, TW, AS".
   std::vector<std::string> regions;
   // What a cloud takes of its list, "aws=0.8".
   std::vector<std::string> discounts;
@@ -76,6 +77,11 @@ struct RunCost {
 };
 std::optional<RunCost> CostOf(const JobEstimate& job,
                               const std::optional<Tariff>& tariff);
+
+// "by the hour", "in pieces of 10 min".
+std::string BillingWords(const model::Billing& billing);
+// Whether that makes the job dearer by more than is lost among other things.
+bool BillingCounts(const JobEstimate& job, const Tariff& tariff);
 
 // Where the prices of a cloud are from, and of which day.
 struct PriceSource {

@@ -158,6 +158,7 @@ LengthFile ReadLengths(const Reader& root) {
   file.source = root.Text("source");
   root.OptionalNumber("mean", 0, kLongest);  // stated, not used
   const std::vector<int64_t> lengths = root.Integers("lengths", 1, kLongest);
+  if (lengths.empty()) root.Fail("lengths", "expected at least one, got none");
   for (size_t i = 1; i < lengths.size(); ++i) {
     if (lengths[i] <= lengths[i - 1]) {
       root.Fail("lengths",
@@ -171,7 +172,7 @@ LengthFile ReadLengths(const Reader& root) {
   const std::vector<double> values =
       counted ? root.Numbers(other, 0, static_cast<double>(kMostSamples))
               : root.Numbers(other, 0, 1);
-  if (values.size() != lengths.size() || lengths.empty()) {
+  if (values.size() != lengths.size()) {
     root.Fail(other,
               fmt::format("expected {} values, one a length, got {}",
                           lengths.size(),
@@ -218,9 +219,16 @@ void CheckTrainable(const Reader& root,
   }
   if (map->Has("frozen_layers")) {
     map->Integer("frozen_layers", 1, architecture.layers);
-  } else {
-    map->Map("lora").Integer("rank", 1, architecture.hidden);
   }
+}
+
+// Before the range of any rank, of which this is a part.
+void CheckRank(const Reader& root, const model::Architecture& architecture) {
+  if (!root.IsMap("trainable")) return;
+  const Reader map = root.Map("trainable");
+  if (!map.IsMap("lora")) return;
+  const Reader lora = map.Map("lora");
+  if (lora.Has("rank")) lora.Integer("rank", 1, architecture.hidden);
 }
 
 // The rules of model::Parallel, at the key that breaks one.
@@ -291,14 +299,22 @@ Scenario ReadScenario(const Reader& root,
   s.asked_model = AskedModel(root);
   model::Workload& w = s.workload;
   std::vector<std::string_view> apart;
-  if (given && root.Has("model")) {
+  if (root.Has("model")) {
     w.architecture = ReadArchitecture(root, given);
     apart.emplace_back("model");
+    CheckRank(root, w.architecture);
   }
   YamlFieldReader keys(root, std::move(apart));
   VisitFields(keys, s);
 
   w.sequence_length = LongestBatch(root, s);
+  if (w.documents > 1 && s.padding.kind != PaddingKind::kStatic) {
+    root.Fail("padding",
+              fmt::format("expected {{ static: LENGTH }} beside documents, got "
+                          "{}: sequences packed of {} are of one length",
+                          Describe(s.padding),
+                          w.documents));
+  }
   if (w.work == model::Work::kForward && w.accumulation > 1) {
     root.Fail("accumulation",
               "expected 1 with work: forward, which has no update");

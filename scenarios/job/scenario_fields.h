@@ -88,9 +88,6 @@ void ReadValue(const hardware::Reader& map,
                std::string_view key,
                ScheduleKey& schedule);
 
-// The key of what a map of a model changes.
-inline constexpr std::string_view kModelOf = "of";
-
 // `of`: the name of a model that the dimensions of the map change, or empty.
 template <class Archive, class A>
 void VisitModel(Archive& archive, std::string& of, A& a) {

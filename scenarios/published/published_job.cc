@@ -73,6 +73,7 @@ PublishedJob LoadPublishedJob(const std::string& name) {
   const fs::path file = name.substr(0, mark);
   const std::string wanted = name.substr(mark + 1);
   if (!fs::exists(file)) throw InputError(file.string() + ": no such file");
+  calibrate::RequirePublished(file.string());
   const fs::path folder = file.parent_path();
   const Published published =
       calibrate::LoadPublished(folder.empty() ? "." : folder.string());

@@ -207,6 +207,9 @@ Json ChoicesJson(const PublishedResult& result,
 Report ValidatePublished(const ValidateOptions& options) {
   const PublishedProtocol protocol = ProtocolOf(options.protocol);
   const std::string folder = FolderOf(options.files.front());
+  for (const std::string& file : options.files) {
+    if (file != FolderOf(file)) calibrate::RequirePublished(file);
+  }
   const Published published = calibrate::LoadPublished(folder);
   PublishedResult result{published, RowsOf(published, options.files), {}};
   for (const PublishedProtocol one : kProtocols) {

@@ -195,8 +195,8 @@ constexpr auto kFigures = std::to_array<AnswerFigure>({
     {.part = FigurePart::kSpeed,
      .key = "mfu_causal",
      .about = "The same of the pairs of positions that a model sees: half in "
-              "causal attention, as Megatron-LM counts, fewer in windows; null "
-              "where it is not causal",
+              "causal attention, as Megatron-LM counts, fewer in windows and "
+              "packed documents; null where it sees all",
      .of = [](const Answered& a) -> Value { return a.job.mfu_causal; }},
     {.part = FigurePart::kWork,
      .key = "step_flops",

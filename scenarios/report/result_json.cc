@@ -209,6 +209,8 @@ Json ToJson(const Tariff& t) {
   json["price_usd_per_hour"] = ToDollarsPerHour(t.price);
   json["price_low_usd_per_hour"] = ToDollarsPerHour(t.price_low);
   json["list_price_share"] = t.factor;
+  json["billed_in_s"] = ToSeconds(t.billing.granularity);
+  json["billed_at_least_s"] = ToSeconds(t.billing.minimum);
   json["market"] = t.spot ? "spot" : "on-demand";
   json["region"] = t.region;
   json["date"] = t.date;

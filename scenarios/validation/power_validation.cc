@@ -48,7 +48,7 @@ void Add(const StepRow& row, const std::string& group, PowerTally& tally) {
   tally.energies.push_back(of_energy);
   tally.groups[group + ", power"].push_back(power);
   tally.groups[group + ", energy"].push_back(of_energy);
-  tally.rows.push_back({{"label", o.label},
+  tally.rows.push_back({{"label", o.name()},
                         {"group", group},
                         {"batch", o.workload.batch},
                         {"power_limit_w", ToWatts(o.workload.power_limit)},

@@ -106,6 +106,27 @@ class Scenarios(Case):
             "calibrate", "--from", folder,
         )  # fmt: skip
 
+    def test_a_file_of_no_published_figures_is_blamed_itself(self):
+        """Not another of its folder, which need not be one either."""
+        job = self.write("q.yaml", GOOD)
+        self.write("b.yaml", "x: 1\n")
+        missing = ('q.yaml:1:1: missing key "schema": expected a file of published '
+                   "figures (trainfare.published/1)")
+        self.refused(1, missing, "predict", job + "#x", "--device", "t4")
+        self.refused(1, missing, "validate", job)
+
+    def test_a_map_is_no_name_of_a_model(self):
+        job = ("--samples", "100", "--length", "128", "--device", "l4")
+        for text in ('{"of": "llama-3.2-1b"}', "{ of: llama-3.2-1b, layers: 2 }"):
+            with self.subTest(text):
+                self.refused(
+                    1,
+                    '--model: expected a name or a config.json, got a map with "of"; '
+                    "hint: --model llama-3.2-1b --set model.KEY=VALUE",
+                    "predict", "--model", text, *job,
+                )  # fmt: skip
+        self.good("predict", "--model", "llama-3.2-1b", *job, "--set", "model.layers=2")
+
     def test_unknown_names_get_the_nearest(self):
         cases = (
             (

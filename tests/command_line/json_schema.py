@@ -91,6 +91,11 @@ class Checker:
             return [f"{rest[2]}: {value!r} is not {says}"]
         return []
 
+    def on_minimum(self, value, says, *rest):
+        if isinstance(value, (int, float)) and value < says:
+            return [f"{rest[2]}: {value!r} is below {says}"]
+        return []
+
     def on_required(self, value, says, *rest):
         if not isinstance(value, dict):
             return []

@@ -78,7 +78,10 @@ class Recommend(Case):
         row = self.json_of("predict", "emotion_bert_base", "--instance",
                            "gpu_1x_a10", "--prices", odd_prices)  # fmt: skip
         self.assertAlmostEqual(row["price"]["price_usd_per_hour"], 0.44)
-        self.assertEqual(row["price"]["region"], ", CA, NA")
+        self.assertEqual(row["price"]["region"], "CA, NA")
+        named = self.json_of("predict", "emotion_bert_base", "--instance", "gpu_1x_a10",
+                             "--prices", odd_prices, "--region", "CA, NA")  # fmt: skip
+        self.assertEqual(named["price"]["region"], "CA, NA")
         both = self.path("both.json")
         self.refused(2, "--export both.json: expected a file of its own, --output "
                      "writes this one", "prices", "import", catalog, "--cloud", "lambda",

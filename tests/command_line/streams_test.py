@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import program
@@ -55,7 +56,16 @@ class Streams(Case):
         self.assertEqual(result.stderr, "")
         said = self.good("--help").stdout
         self.assertIn("predict", said)
-        self.assertIn("those with figures --fail-if", " ".join(said.split()))
+        said = " ".join(said.split())
+        self.assertIn("those with figures --fail-if", said)
+        # As it says of --format, so it is.
+        named = re.search(r"says more\. (.*) have --format", said).group(1)
+        commands = re.split(", | and ", named)
+        self.assertIn("prices import", commands)
+        for command in [*commands, "show", "replay", "init", "man"]:
+            with self.subTest(command):
+                usage = self.good(*command.split(), "--help").stdout
+                self.assertEqual("\n  --format " in usage, command in commands)
         self.assertIn("--batch", self.good("predict", "--help").stdout)
         self.assertEqual(
             self.good("help", "predict").stdout,

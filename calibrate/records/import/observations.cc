@@ -1,6 +1,7 @@
 #include "calibrate/records/import/observations.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -82,14 +83,44 @@ void AddRecords(const std::string& path, ObservationFiles& files) {
             std::back_inserter(files.ranks.collectives));
 }
 
+// "2 value: expected a number above 0, got -1 (lines 3, 10)".
+std::string FaultWords(const std::string& fault,
+                       const std::vector<int64_t>& lines) {
+  constexpr size_t kMostLines = 10;
+  const size_t named = std::min(lines.size(), kMostLines);
+  return fmt::format(
+      "{} {} ({} {}{})",
+      lines.size(),
+      fault,
+      lines.size() == 1 ? "line" : "lines",
+      fmt::join(lines.begin(),
+                lines.begin() + static_cast<std::ptrdiff_t>(named),
+                ", "),
+      named < lines.size() ? ", .." : "");
+}
+
+// How many rows are not used for each reason; of those that are wrong also
+// where they stand, the first of them first.
+std::string ReasonsWords(const Table& table) {
+  std::vector<std::string> words;
+  std::vector<std::pair<int64_t, std::string>> faults;  // by the first line
+  for (const auto& [reason, lines] : table.unused) {
+    if (table.faults.contains(reason)) {
+      faults.emplace_back(lines.front(), FaultWords(reason, lines));
+    } else {
+      words.push_back(fmt::format("{} {}", lines.size(), reason));
+    }
+  }
+  std::sort(faults.begin(), faults.end());
+  for (auto& fault : faults) words.push_back(std::move(fault.second));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 void AddTable(const std::string& path, ObservationFiles& files) {
   Table table = ReadTable(path);
   std::map<int64_t, std::string> reason_of;  // by line
-  std::string reasons;
   for (const auto& [reason, lines] : table.unused) {
     for (const int64_t line : lines) reason_of.emplace(line, reason);
-    reasons += fmt::format(
-        "{}{} {}", reasons.empty() ? "" : ", ", lines.size(), reason);
   }
   for (const auto& [line, reason] : reason_of) {
     files.unused.push_back({fmt::format("{}:{}", path, line), reason});
@@ -99,7 +130,7 @@ void AddTable(const std::string& path, ObservationFiles& files) {
                                       path,
                                       reason_of.size(),
                                       table.rows,
-                                      reasons));
+                                      ReasonsWords(table)));
   }
   Append(std::move(table.observations), files);
   std::move(table.memory.begin(),

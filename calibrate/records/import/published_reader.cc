@@ -114,9 +114,11 @@ struct OpenFile {
   std::set<int64_t> corrections;
 };
 
-OpenFile OpenPublished(const std::string& path) {
+// nullopt: it is not of published figures, and says so by having no schema.
+std::optional<OpenFile> OpenPublished(const std::string& path) {
   OpenFile file{Reader::FromFile(path), {}, {}, {}};
   const Reader& root = file.root;
+  if (!root.Has("schema")) return std::nullopt;
   if (root.Text("schema") != kPublishedSchema) {
     root.Fail("schema",
               fmt::format("expected \"{}\", got \"{}\"",
@@ -228,10 +230,14 @@ void ReadRows(const OpenFile& file,
       for (const PublishedGroup& group : published.groups) {
         known.push_back(group.name);
       }
-      map.Fail("group",
-               fmt::format("unknown group \"{}\"; known: {}",
-                           row.group,
-                           fmt::join(known, ", ")));
+      map.Fail(
+          "group",
+          fmt::format("unknown group \"{}\"; {}",
+                      row.group,
+                      known.empty()
+                          ? std::string("no file beside this one has "
+                                        "groups; is groups.yaml missing?")
+                          : fmt::format("known: {}", fmt::join(known, ", "))));
     }
     for (const int64_t id : row.corrections) {
       if (!file.corrections.contains(id)) {
@@ -277,8 +283,17 @@ void RequireNamedRuns(const Published& published) {
 
 Published LoadPublished(const std::string& directory) {
   std::vector<OpenFile> files;
-  for (const std::string& path : hardware::YamlFiles(directory)) {
-    files.push_back(OpenPublished(path));
+  const std::vector<std::string> paths = hardware::YamlFiles(directory);
+  for (const std::string& path : paths) {
+    if (auto file = OpenPublished(path)) files.push_back(*std::move(file));
+  }
+  if (files.empty() && !paths.empty()) {
+    throw InputError(directory,
+                     0,
+                     0,
+                     fmt::format("expected files of published figures (schema: "
+                                 "{}), got none",
+                                 kPublishedSchema));
   }
   Published published;
   std::map<std::string, Reader> workloads;
@@ -312,6 +327,16 @@ Published LoadPublished(const std::string& directory) {
   }
   for (const OpenFile& file : files) file.root.Finish();
   return published;
+}
+
+void RequirePublished(const std::string& path) {
+  if (OpenPublished(path)) return;
+  throw InputError(path,
+                   1,
+                   1,
+                   fmt::format("missing key \"schema\": expected a file of "
+                               "published figures ({})",
+                               kPublishedSchema));
 }
 
 }  // namespace trainfare::calibrate

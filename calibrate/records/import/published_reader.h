@@ -8,7 +8,11 @@
 
 namespace trainfare::calibrate {
 
-// Reads every *.yaml of a folder. Throws InputError with file:line:col.
+// Reads every *.yaml of a folder that has a `schema`; others are not of
+// published figures. Throws InputError with file:line:col.
 Published LoadPublished(const std::string& directory);
+
+// Throws InputError where a file is none of published figures.
+void RequirePublished(const std::string& path);
 
 }  // namespace trainfare::calibrate

@@ -320,10 +320,11 @@ std::string Reason(const std::string& why) {
   return hardware::OneLine(why, kMost);
 }
 
-// "line 3: value: expected ...", of a fault with its place in `file`.
-std::string LineOf(const InputError& fault, const std::string& file) {
-  return fmt::format("line {}",
-                     std::string_view(fault.what()).substr(file.size() + 1));
+// "value: expected ...", of a fault with its place in `file`.
+std::string WithoutPlace(const InputError& fault, const std::string& file) {
+  const std::string text = fault.what();
+  const size_t place_end = text.find(": ", file.size());
+  return place_end == std::string::npos ? text : text.substr(place_end + 2);
 }
 
 // A table row by row. Rows of one run are told from each other at its end: its
@@ -362,7 +363,9 @@ class TableReader {
       const InputError placed = Placed(fault, row);
       if (!first_fault_) first_fault_ = placed;
       ++faults_;
-      LeaveOut(Reason(LineOf(placed, name_)), csv_row.line);
+      const std::string fault_words = Reason(WithoutPlace(placed, name_));
+      table_.faults.insert(fault_words);
+      LeaveOut(fault_words, csv_row.line);
     }
   }
 
@@ -386,6 +389,7 @@ class TableReader {
       failed_.insert(read.run);
       throw Unused{"a run that failed, the cause not stated"};
     }
+    read.observation.place = label;
     read.observation.label =
         first_of_.emplace(read.run, std::move(label)).first->second;
     Metric& metric = best_.emplace(read.run, read.metric).first->second;

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +34,11 @@ struct Table {
   int64_t rows = 0;
   // Lines of the rows that are not used, by the reason.
   std::map<std::string, std::vector<int64_t>> unused;
+  // Of these reasons those that say what is wrong with a row.
+  std::set<std::string> faults;
 };
 
-// A row that cannot be right is left out, by its line. Throws InputError
+// A row that cannot be right is left out. Throws InputError
 // "file:line: ..." when it is not such a table, or has nothing but such rows.
 Table ReadTable(const std::string& path);
 Table ParseTable(std::string_view text, const std::string& name);

@@ -107,7 +107,9 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     }
   }
   a.vocabulary = row.Count("vocab").value_or(a.vocabulary);
-  if (a.positions > 0) {
+  // A model of that name has no more rows in its table; others of its family
+  // may have been trained with as many as the row has.
+  if (a.positions > 0 && !(of_name && a.longest_of_table())) {
     a.positions =
         std::clamp(LengthOf(row), a.positions, model::kLongestSequence);
   }

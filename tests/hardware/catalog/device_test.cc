@@ -281,6 +281,28 @@ TEST_CASE("one bad device file per message") {
   CHECK(Message("") == "d.yaml: expected a map of keys, got an empty file");
 }
 
+TEST_CASE("a unit that is off by a thousand is refused") {
+  // 8e12 / 320e12 and / 320e6, of 25.
+  CHECK(Message(Replaced(kGood, "320 GB/s", "320 TB/s")) ==
+        "d.yaml:6:40: memory.bandwidth: expected 1 to 7000 FLOP of the peak "
+        "for each byte, got 0.025; are the units of both right?");
+  CHECK(Message(Replaced(kGood, "8 TFLOP/s", "8 PFLOP/s")) ==
+        "d.yaml:6:40: memory.bandwidth: expected 1 to 7000 FLOP of the peak "
+        "for each byte, got 2.5e+04; are the units of both right?");
+  CHECK(Message(Replaced(kGood, "8 TFLOP/s", "2 PFLOP/s")) == "no error");
+  CHECK(Message(Replaced(kGood,
+                         "fp32: 8 TFLOP/s",
+                         "fp32: 800 TFLOP/s, fp16_dense: 65 TFLOP/s")) ==
+        "d.yaml:7:15: peak.fp32: expected at most the 65 TFLOP/s of "
+        "fp16_dense, got 800 TFLOP/s");
+  // Memory on the chip is as fast as its units.
+  CHECK(Message("vendor: V\narchitecture: A\nmodel: dataflow\n"
+                "source: datasheet\ndate: 2026-11-20\n"
+                "memory: { capacity: 40 GB, bandwidth: 20000 TB/s }\n"
+                "peak: { fp16_dense: 7500 TFLOP/s }\n"
+                "cores: { count: 850000 }\n") == "no error");
+}
+
 TEST_CASE("a cut or changed file loads or is refused, nothing else") {
   std::ifstream file(DataDirectory("devices") + "/h200_sxm.yaml");
   const std::string text((std::istreambuf_iterator<char>(file)),

@@ -270,6 +270,18 @@ TEST_CASE("what is imported is read back, whatever it is called") {
   }
 }
 
+TEST_CASE("a region is called by the parts of its name that are there") {
+  const ImportedPrices imported = ImportText(
+      "me",
+      "InstanceType,AcceleratorName,AcceleratorCount,Price,SpotPrice,Region\n"
+      "1x-A,A,1,0.5,,\", CN, AS\"\n"
+      "1x-A,A,1,0.5,,\"Taiwan,TW , AS\"\n"
+      "1x-A,A,1,0.5,,\" , \"\n");
+  CHECK(imported.dropped == Counts{{"no region", 1}});
+  CHECK(FindPrice(imported, "1x-A", "CN, AS") != nullptr);
+  CHECK(FindPrice(imported, "1x-A", "Taiwan, TW, AS") != nullptr);
+}
+
 TEST_CASE("a host and its accelerator meet in the same zone only") {
   const ImportedPrices imported =
       ImportText("gcp",

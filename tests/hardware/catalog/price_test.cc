@@ -202,6 +202,38 @@ TEST_CASE("prices survive being written and read") {
   }
 }
 
+TEST_CASE("a spot price is of the first region that has one") {
+  const TemporaryFolder folder;
+  folder.Write("c.yaml",
+               "cloud: c\ncurrency: USD\ndate: 2026-11-20\nsource: s\n"
+               "billing: { granularity: 1 s, minimum: 60 s }\nexcludes: []\n"
+               "prices:\n  - instance: a\n    regions:\n"
+               "      east: { on_demand: 2 USD/h }\n"
+               "      north: { spot: { low: 0.5 USD/h, high: 0.6 USD/h },\n"
+               "               suspicious: of one zone }\n"
+               "      west: { on_demand: 3 USD/h,\n"
+               "              spot: { low: 1 USD/h, high: 1.5 USD/h } }\n"
+               "  - instance: b\n    regions:\n"
+               "      east: { on_demand: 2 USD/h }\n");
+  const PriceCatalog catalog = PriceCatalog::Load(folder.path());
+  CHECK(catalog.Find("c", "a")->region == "east");
+  CHECK(catalog.Find("c", "a", std::nullopt, /*spot=*/true)->region == "west");
+  // Where none has one, it is known by its other price.
+  CHECK_FALSE(
+      catalog.Find("c", "b", std::nullopt, /*spot=*/true)->Has(/*spot=*/true));
+}
+
+TEST_CASE("no shipped region has an empty part") {
+  const PriceCatalog& catalog = PriceCatalog::Shipped();
+  for (const std::string& cloud : catalog.clouds()) {
+    for (const Price& price : catalog.Of(cloud).prices) {
+      CAPTURE(price.region);
+      CHECK(price.region.front() != ',');
+      CHECK(price.region.find(", ,") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("one bad price file per message") {
   const auto message = [](const std::string& region) {
     const TemporaryFolder folder;

@@ -105,6 +105,29 @@ TEST_CASE("what may not fit is told what is safe by its own prediction") {
   CHECK(HasNote(Predict(wide), "interval of its memory"));
 }
 
+TEST_CASE("dropout is offered to be left out where that makes it fit") {
+  const FitFolder none;
+  PredictOptions options = OfModel("bert-base-uncased", 512, "t4");
+  options.overrides.precisions = {"fp16"};
+  const std::string scores = "attention=materialised";
+  options.overrides.settings = {scores, "dropout=0"};
+  // The largest batch without dropout does not fit with it.
+  options.overrides.batches = {1};
+  const int64_t largest = Json::parse(Predict(options).json)
+                              .at("predictions")
+                              .at(0)
+                              .at("largest_batch");
+  options.overrides.batches = {largest};
+  CHECK(Predict(options).exit_code == kOk);
+  options.overrides.settings = {scores};
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kNothingFits);
+  CHECK(HasNote(report, "or with --set dropout=0 ("));
+  options.overrides.settings = {scores, "dropout=0"};
+  options.overrides.batches = {100 * largest};
+  CHECK_FALSE(HasNote(Predict(options), "dropout"));
+}
+
 TEST_CASE("where attention is latent the advice names matrices that it has") {
   const FitFolder none;
   PredictOptions options = OfModel("deepseek-v2-lite", 4096, "h200_sxm");

@@ -65,6 +65,81 @@ TEST_CASE("MFU says which passes it counts") {
                 "attention (PaLM's rule), against"));
 }
 
+TEST_CASE("MFU says what windows leave out, of encoders, too") {
+  const FitFolder none;
+  PredictOptions options = OfModel("modernbert-base", 8192, "h100_sxm");
+  options.overrides.batches = {4};
+  CHECK(HasNote(Predict(options),
+                "all pairs of positions in attention though not all are seen, "
+                "nothing recomputed (PaLM's rule), against the peak of the "
+                "precision; of the pairs that it sees it is "));
+  options.overrides.lengths = {64};
+  CHECK_FALSE(HasNote(Predict(options), "that it sees"));
+}
+
+TEST_CASE("a network that nobody named is said before all else") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "h800_sxm");
+  options.devices = 8;
+  options.hosts = 2;
+  const std::string first = Predict(options).notes.front().text;
+  CAPTURE(first);
+  CHECK(first.starts_with("2 hosts over "));
+  CHECK(
+      first.ends_with("no network was named, so the interval is wider; say "
+                      "which, such as --network 400Gbit/s"));
+  options.network = "400Gbit/s";
+  CHECK_FALSE(HasNote(Predict(options), "no network was named"));
+  CHECK(HasNote(Predict(options), "the network that was named, not measured"));
+}
+
+TEST_CASE("a step of more than an epoch is said on one device, too") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "h100_sxm");
+  options.overrides.batches = {8};
+  options.overrides.settings = {"accumulation=126"};
+  const Report beyond = Predict(options);
+  CHECK(HasNote(beyond,
+                "the 1008 samples of a step are more than the 1000 of an "
+                "epoch: one step, of those that there are"));
+  CHECK(beyond.json.find("batch_beyond_epoch") != std::string::npos);
+  options.overrides.settings = {"accumulation=125"};
+  CHECK_FALSE(HasNote(Predict(options), "of an epoch: one step"));
+}
+
+TEST_CASE("how time is billed is said where it changes the cost") {
+  const FitFolder none;
+  PredictOptions options = OfModel("electra-large", 512, "l40s");
+  options.overrides.samples = 100;
+  options.overrides.batches = {1};
+  options.device.clear();
+  options.instances = {"nebius/gpu-l40s-a_1gpu-32vcpu-128gb"};
+  const Report hour = Predict(options);
+  CHECK(HasNote(hour, ", billed by the hour; excludes "));
+  const Json price =
+      Json::parse(hour.json).at("/predictions/0/price"_json_pointer);
+  CHECK(price.at("billed_in_s") == 3600.0);
+  CHECK(price.at("billed_at_least_s") == 3600.0);
+  // Minutes of time, a second at most beside them.
+  options.instances = {"aws/g5.xlarge"};
+  CHECK_FALSE(HasNote(Predict(options), "billed"));
+}
+
+TEST_CASE("dropout and a head that is not there are said") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "h100_sxm");
+  const auto settings = [&] { return Predict(options).headline.at(1); };
+  CHECK(settings().find(", dropout 0.1; ") != std::string::npos);
+  CHECK_FALSE(HasNote(Predict(options), "task none"));
+  options.overrides.settings = {"dropout=0", "task=none"};
+  CHECK(settings().find("dropout") == std::string::npos);
+  CHECK(HasNote(Predict(options),
+                "task none: gpt2 is run without an output layer and its loss"));
+  options.overrides.settings.clear();
+  options.overrides.work = "forward";
+  CHECK(settings().find("dropout") == std::string::npos);
+}
+
 TEST_CASE("a window of all positions is said to be one") {
   const FitFolder none;
   const auto says = [](const char* window) {

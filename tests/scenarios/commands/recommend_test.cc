@@ -623,6 +623,112 @@ TEST_CASE("a marketplace counts where it is named") {
         "vast/1x-RTX_4090-32-65536");
 }
 
+// A decoder over several hosts.
+RecommendOptions OverHosts(int64_t global_batch) {
+  RecommendOptions options;
+  options.overrides.model = "llama-3.2-1b";
+  options.overrides.samples = 40'000;
+  options.overrides.lengths = {8192};
+  options.overrides.settings = {"parallel.shard=fsdp"};
+  options.global_batch = global_batch;
+  return options;
+}
+
+bool SaysOf(const Report& report, std::string_view words) {
+  return std::any_of(
+      report.notes.begin(), report.notes.end(), [&](const Note& note) {
+        return note.text.find(words) != std::string::npos;
+      });
+}
+
+TEST_CASE("a choice over a network that nobody named says so") {
+  const FitFolder none;
+  RecommendOptions options = OverHosts(128);
+  options.clouds = {"lambda"};
+  options.devices = {"gh200_96gb"};
+  options.objective = Objective::kTime;
+  const Report report = Recommend(options);
+  const Json winner = Winner(report);
+  REQUIRE(winner.at("devices").get<int>() > 1);
+  CHECK(SaysOf(report, "no network was named, so the interval is wider"));
+  CHECK(SaysOf(report, "--network 400Gbit/s` has one"));
+  CHECK(report.json.find("network_unnamed") != std::string::npos);
+  // Where others are over such a network, they are wide.
+  options.objective = Objective::kCost;
+  const Report cheapest = Recommend(options);
+  REQUIRE(Winner(cheapest).at("devices") == 1);
+  CHECK(
+      SaysOf(cheapest, "lambda: what joins several hosts is not known of all"));
+  options.objective = Objective::kTime;
+  // One whose network its cloud states.
+  options.clouds = {"aws"};
+  options.devices = {"h100_sxm"};
+  const Report stated = Recommend(options);
+  REQUIRE(Winner(stated).at("devices").get<int>() > 8);
+  CHECK_FALSE(SaysOf(stated, "no network was named"));
+}
+
+TEST_CASE("a global batch beyond the epoch is said") {
+  const FitFolder none;
+  RecommendOptions options = OverHosts(128);
+  options.overrides.samples = 100;
+  options.instances = {"aws/p5.48xlarge"};
+  CHECK(SaysOf(Recommend(options),
+               "the global batch of 128 is more than the 100 samples of an "
+               "epoch"));
+}
+
+TEST_CASE("CSV has the memory of what does not fit, as JSON has") {
+  const FitFolder none;
+  RecommendOptions options;
+  options.overrides.model = "llama-3.1-8b";
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {2048};
+  options.overrides.precisions = {"fp16"};
+  options.instances = {"aws/g4dn.xlarge"};
+  const Report report = Recommend(options);
+  const Json estimate =
+      Json::parse(report.json).at("candidates").at(0).at("estimate");
+  CHECK_FALSE(estimate.at("fits").get<bool>());
+  const Table& table = report.tables.front();
+  std::map<std::string, std::string> row;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    row[table.columns[i].key] = table.rows.front()[i].raw;
+  }
+  for (const char* key :
+       {"memory_bytes", "memory_low_bytes", "memory_high_bytes"}) {
+    CAPTURE(key);
+    CHECK(std::stod(row[key]) == estimate.at(key).get<double>());
+  }
+  CHECK(row["run_time_s"].empty());
+}
+
+TEST_CASE("a region is named with the commas that it has") {
+  const FitFolder none;
+  RecommendOptions options = For("emotion_bert_base");
+  options.clouds = {"vast"};
+  const auto regions = [&](const std::string& asked) {
+    options.prices.regions = {asked};
+    std::set<std::string> priced;
+    const Json answer = Json::parse(Recommend(options).json);
+    for (const Json& candidate : answer.at("candidates")) {
+      const Json& price = candidate.at("price");
+      if (!price.is_null()) priced.insert(price.at("region"));
+    }
+    return priced;
+  };
+  CHECK(regions("Iceland, IS, EU") == std::set<std::string>{"Iceland, IS, EU"});
+  CHECK(regions("us-east-1,Iceland,IS,EU, CN, AS") ==
+        std::set<std::string>{"CN, AS", "Iceland, IS, EU"});
+  CHECK_THROWS_WITH_AS(
+      regions("us-east-1,Iceland, IS"),
+      doctest::Contains("--region: unknown region \"Iceland\""),
+      model::InputError);
+  CHECK_THROWS_WITH_AS(regions("us-east-1,"),
+                       "--region: expected a name, got \"\"",
+                       model::InputError);
+}
+
 TEST_CASE("spot prices are not above those on demand") {
   const FitFolder none;
   RecommendOptions options = For("emotion_bert_base");

@@ -364,7 +364,7 @@ TEST_CASE("rows of a table that are not read are listed by their lines") {
     CHECK(reason.find(words) != std::string::npos);
   };
   has(0, 2, "metric mfu_pct: a rate in FLOPs");
-  has(1, 4, "line 4: value: expected a number above 0");
+  has(1, 4, "value: expected a number above 0");
   has(2, 5, "with the update or without is not stated");
   // People see the rows that are predicted; CSV has the others, too.
   const std::string csv = CsvTable(report.tables.front());
@@ -374,6 +374,29 @@ TEST_CASE("rows of a table that are not read are listed by their lines") {
   std::string said;
   for (const Note& note : report.notes) said += note.text + "\n";
   CHECK(said.find("3 of 5 rows are not used") != std::string::npos);
+}
+
+TEST_CASE("what is wrong with rows is said once, with all of their lines") {
+  const FitFolder none;
+  const TemporaryFolder folder;
+  std::string text(kHeader);
+  text += Row("t4", 8, 128, "fp16", -1);
+  for (int i = 0; i < 7; ++i) text += Row("t4", 8, 128, "fp16", 100 + i);
+  text += Row("t4", 8, 128, "fp16", -2) + Row("t4", 8, 128, "fp16", -1);
+  ValidateOptions options;
+  options.files = {folder.Write("odd.csv", text)};
+  const Report report = Validate(options);
+  std::string said;
+  for (const Note& note : report.notes) said += note.text + "\n";
+  CAPTURE(said);
+  CHECK(said.find("3 of 10 rows are not used: 2 value: expected a number above "
+                  "0, got \"-1.000000\" (lines 2, 11), 1 value: expected a "
+                  "number above 0, got \"-2.000000\" (line 10)\n") !=
+        std::string::npos);
+  // Each repetition has its own line.
+  const Json json = Json::parse(report.json);
+  REQUIRE(json.at("rows").size() == 7);
+  CHECK(json.at("rows").at(6).at("label") == options.files[0] + ":9");
 }
 
 TEST_CASE("what cannot be predicted is listed with its reason") {

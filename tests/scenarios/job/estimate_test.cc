@@ -153,6 +153,30 @@ TEST_CASE("MFU of a decoder is less by the pairs that it does not see") {
             .epsilon(1e-12));
 }
 
+TEST_CASE("MFU of an encoder with windows is less by what these leave out") {
+  const Scenario scenario = ParseScenario(
+      "name: a\nmodel: modernbert-base\ntask: "
+      "sequence-classification\ndataset: { train: 1000 }\n"
+      "epochs: 1\nbatch: 4\npadding: { static: 8192 }\n"
+      "precision: bf16\noptimizer: { name: adamw, implementation: "
+      "fused }\n"
+      "stack: compiled\nattention: flash\n",
+      "a",
+      {});
+  const JobEstimate job =
+      EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
+  REQUIRE(job.fits());
+  REQUIRE(job.mfu_causal.has_value());
+  // Of 22 blocks 14 see 64 positions to each side and their own: s 129 pairs,
+  // with those beyond both ends. A pair is 2 x 2 x 768 FLOPs, three times in a
+  // step, and there are 4 sequences.
+  const double s = 8192.0;
+  const double unseen = 14.0 * (s * s - s * 129.0);
+  const double left_out = 3.0 * 4.0 * unseen * 4.0 * 768.0;
+  CHECK(*job.mfu_causal / job.mfu ==
+        doctest::Approx(1.0 - left_out / job.model_flops).epsilon(1e-6));
+}
+
 TEST_CASE("a ring that an instance's own link could not be is not its ring") {
   calibrate::Fit fit = calibrate::PriorFit(A100());
   const hardware::Instance* found = nullptr;

@@ -278,6 +278,54 @@ TEST_CASE("bad files say what is wrong, where") {
         "no error");
 }
 
+TEST_CASE("packed documents are of sequences of one length") {
+  CHECK(Message(Replaced("{ static: 32 }", "{ dynamic: 32 }\ndocuments: 8")) ==
+        "s.yaml:8:10: padding: expected { static: LENGTH } beside documents, "
+        "got dynamic: sequences packed of 8 are of one length");
+  CHECK(Message(Replaced("{ static: 32 }",
+                         "{ buckets: [16, 32] }\ndocuments: 8")) ==
+        "s.yaml:8:10: padding: expected { static: LENGTH } beside documents, "
+        "got buckets 16, 32: sequences packed of 8 are of one length");
+  CHECK(Message(Replaced("{ static: 32 }", "{ static: 32 }\ndocuments: 8")) ==
+        "no error");
+}
+
+TEST_CASE("a rank has one range, whatever is beyond it") {
+  for (const char* rank : {"0", "769", "99999999"}) {
+    CHECK(
+        Message(Replaced("epochs: 3",
+                         std::string("epochs: 3\ntrainable: { lora: { rank: ") +
+                             rank + " } }")) ==
+        std::string("s.yaml:7:28: trainable.lora.rank: expected an integer "
+                    "from 1 to 768, got ") +
+            rank);
+  }
+}
+
+TEST_CASE("lengths are at least one") {
+  CHECK(Message(std::string(kGood),
+                "source: s\nshortest: 1\nlengths: []\nshare_up_to: []\n") ==
+        "lengths.yaml:3:10: lengths: expected at least one, got none");
+}
+
+TEST_CASE("programs that train are told which stack is theirs") {
+  const auto hint = [](const std::string& stack) {
+    const std::string message = Message(Replaced("eager", stack));
+    const size_t at = message.find("hint: ");
+    return at == std::string::npos ? message : message.substr(at);
+  };
+  for (const char* program :
+       {"axolotl", "Lightning", "litgpt", "torchtune", "trl"}) {
+    CHECK(hint(program) ==
+          "hint: eager, or compiled where it calls torch.compile");
+  }
+  CHECK(hint("torchtitan").ends_with("parallel.shard=fsdp"));
+  CHECK(hint("nanoGPT").starts_with("hint: compiled"));
+  CHECK(hint("neuronx").starts_with("hint: compiled"));
+  CHECK(hint("llm.c").starts_with("hint: lightseq"));
+  CHECK(hint("ddp").ends_with("parallel.data says the ranks"));
+}
+
 TEST_CASE("a model beside the scenario is read, one elsewhere not shown") {
   const TemporaryFolder folder;
   folder.Write("inner/lengths.yaml", kLengths);

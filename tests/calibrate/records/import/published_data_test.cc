@@ -251,6 +251,12 @@ TEST_CASE("a bad file is refused where it is wrong") {
         "corrections or why");
   CHECK(Message(File(run, with("run: a", "run: b"))) ==
         "f.yaml:11:12: rows[0].run: unknown run \"b\"");
+  std::string without_groups = File(run, row);
+  const size_t groups = without_groups.find("groups: [");
+  without_groups.erase(groups, without_groups.find('\n', groups) + 1 - groups);
+  CHECK(Message(without_groups)
+            .ends_with("rows[0].group: unknown group \"cost\"; no file beside "
+                       "this one has groups; is groups.yaml missing?"));
   CHECK(Message(File(run, with("t/x", "u/x"))) ==
         "f.yaml:11:76: rows[0].from: expected a source of this file and a "
         "record, such as \"t4_7/fp16\", got \"u/x\"");
@@ -260,6 +266,26 @@ TEST_CASE("a bad file is refused where it is wrong") {
   CHECK(Message(File(run, row) + "  - { " + row + " }\n") ==
         "f.yaml:12:5: rows[1]: a/cost stands at f.yaml:11:12; tell them apart "
         "by part");
+}
+
+TEST_CASE("files that are not of published figures are passed over") {
+  const hardware::TemporaryFolder folder;
+  const std::string job = folder.Write("a.yaml", "name: a job\nbatch: 8\n");
+  const auto message = [&](const auto& load) {
+    return hardware::MessageOf<model::InputError>(folder, load);
+  };
+  CHECK(message([&] { LoadPublished(folder.path()); })
+            .ends_with("expected files of published figures (schema: "
+                       "trainfare.published/1), got none"));
+  const std::string figures =
+      folder.Write("f.yaml",
+                   "schema: trainfare.published/1\ntitle: t\nruns:\n"
+                   "  a: { device: t4 }\n");
+  CHECK(LoadPublished(folder.path()).runs.size() == 1);
+  CHECK(message([&] { RequirePublished(figures); }) == "no error");
+  CHECK(message([&] { RequirePublished(job); }) ==
+        "a.yaml:1:1: missing key \"schema\": expected a file of published "
+        "figures (trainfare.published/1)");
 }
 
 TEST_CASE(

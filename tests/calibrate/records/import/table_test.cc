@@ -20,6 +20,15 @@ namespace fs = std::filesystem;
 
 using model::InputError;
 
+// What is wrong with a table of one row; empty: it is read.
+std::string FaultOfRow(const std::string& row) {
+  try {
+    return ParseRows(row + "\n").observations.size() == 1 ? "" : "left out";
+  } catch (const InputError& fault) {
+    return fault.what();
+  }
+}
+
 TEST_CASE("a run that was listed before is read once") {
   const Table table = ParseTable(
       "device,model,seq_len,batch_per_device,precision,framework,task,metric,"
@@ -31,6 +40,33 @@ TEST_CASE("a run that was listed before is read once") {
   CHECK(table.observations[0].workload.batch == 4);
   REQUIRE(table.unused.size() == 1);
   CHECK(table.unused.begin()->first == "a run that was listed before");
+}
+
+TEST_CASE("a named model has no more positions than its table") {
+  const auto row = [](const std::string& model, int length) {
+    return FaultOfRow("s,f,,A10G,1,1," + model + ",,,,,," +
+                      std::to_string(length) +
+                      ",4,1,fp16,PyTorch,,finetune,step_ms,9000,");
+  };
+  for (const char* model : {"bert-base-uncased", "roberta-base", "gpt2"}) {
+    CAPTURE(model);
+    CHECK(row(model, 512).empty());
+    CHECK(row(model, 1025).find("positions of") != std::string::npos);
+  }
+  // Of positions that are computed there is no end.
+  CHECK(row("tinyllama-1.1b", 4096).empty());
+}
+
+TEST_CASE("repetitions of a run are each of their own row") {
+  const std::string row =
+      "s,f,,A10G,1,1,bert-base,768,12,12,3072,30522,384,16,1,fp16,PyTorch,,"
+      "finetune,sequences_per_s,";
+  const Table table = ParseRows(row + "100,\n" + row + "101,\n");
+  REQUIRE(table.observations.size() == 2);
+  CHECK(table.observations[0].name() == "t.csv:2");
+  CHECK(table.observations[1].name() == "t.csv:3");
+  // One run, to whoever leaves runs out.
+  CHECK(table.observations[1].label == "t.csv:2");
 }
 
 TEST_CASE("what is assumed of a row stands beside a name or apart") {
@@ -176,13 +212,14 @@ TEST_CASE("a table that is not right says where") {
     // Beside rows that are right it costs itself.
     const Table table = ParseRows(front + "5,\n" + front + bad + ",\n");
     CHECK(table.observations.size() == 1);
-    CHECK(table.unused.at("line 3: " + fault) == std::vector<int64_t>{3});
+    CHECK(table.unused.at(fault) == std::vector<int64_t>{3});
+    CHECK(table.faults.contains(fault));
   }
   // A cell of any length is named in short.
   const Table longer =
       ParseRows(front + "5,\n" + front + std::string(5000, '[') + ",\n");
   REQUIRE(longer.unused.size() == 1);
-  CHECK(longer.unused.begin()->first.starts_with("line 3: value: expected"));
+  CHECK(longer.unused.begin()->first.starts_with("value: expected"));
   CHECK(longer.unused.begin()->first.size() <= 203);
   CHECK(OneRow(front + "\"1,234.5\",").measured.base() ==
         doctest::Approx(1.2345));
