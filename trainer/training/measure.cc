@@ -318,6 +318,13 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   RunMonitor monitor(record.device.bus_id);
   TimeSteps(request, session, batches, monitor, record);
   // A run that a signal cut short of its first timed step is no measurement.
+// Whether all ranks find it: what is wrong with a request. What fails on one
+// alone (memory) must end all, since the others wait in a collective.
+bool FailsEverywhere(const std::exception& error) {
+  return dynamic_cast<const InputError*>(&error) != nullptr &&
+         dynamic_cast<const OutOfMemory*>(&error) == nullptr;
+}
+
   if (StopRequested() &&
       (record.samples.empty() || record.samples.back().warmup)) {
     return std::nullopt;
@@ -421,11 +428,8 @@ int AnswerPlan(
     try {
       answers = answer(ParseMeasureRequest(line));
     } catch (const std::exception& error) {
-      // What fails on one rank alone (memory) must end all: the others wait
-      // in a collective. What is wrong with a request, all of them find.
-      const bool everywhere =
-          dynamic_cast<const InputError*>(&error) != nullptr;
-      if (!IsBadRequest(error) || (ranks.several() && !everywhere)) throw;
+      if (!IsBadRequest(error)) throw;
+      if (ranks.several() && !FailsEverywhere(error)) throw;
       answers = {ErrorJsonLine(line, FirstLine(error))};
     }
     if (records) {
