@@ -280,18 +280,6 @@ void TimeSteps(const MeasureRequest& request,
   }
 }
 
-// What is known of a session once its steps are done.
-void AddOutcome(Session& session, StepRecord& record) {
-  if (session.time_parts()) record.parts = session.parts();
-  record.optimizer_launches = session.optimizer_launches();
-  if (const auto scale = session.loss_scale()) {
-    record.skipped_steps = scale->skipped_steps;
-  }
-  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
-  record.peak_memory_bytes = peak.held_bytes;
-  record.peak_allocated_bytes = peak.allocated_bytes;
-}
-
 }  // namespace
 
 std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
@@ -318,24 +306,24 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
   RunMonitor monitor(record.device.bus_id);
   TimeSteps(request, session, batches, monitor, record);
   // A run that a signal cut short of its first timed step is no measurement.
+  if (StopRequested() &&
+      (record.samples.empty() || record.samples.back().warmup)) {
+    return std::nullopt;
+  }
+  if (monitor.begun()) record.conditions = monitor.End();
+  session.AddOutcome(record);
+  RequireDeviceTime(record);
+  return record;
+}
+
+namespace {
+
 // Whether all ranks find it: what is wrong with a request. What fails on one
 // alone (memory) must end all, since the others wait in a collective.
 bool FailsEverywhere(const std::exception& error) {
   return dynamic_cast<const InputError*>(&error) != nullptr &&
          dynamic_cast<const OutOfMemory*>(&error) == nullptr;
 }
-
-  if (StopRequested() &&
-      (record.samples.empty() || record.samples.back().warmup)) {
-    return std::nullopt;
-  }
-  if (monitor.begun()) record.conditions = monitor.End();
-  AddOutcome(session, record);
-  RequireDeviceTime(record);
-  return record;
-}
-
-namespace {
 
 bool IsBlank(const std::string& line) {
   return line.find_first_not_of(" \t\r") == std::string::npos;
