@@ -131,7 +131,7 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
           ? OnlyDevice(files)
           : hardware::DeviceCatalog::Shipped().Find(options.device);
   const std::string path = FitPath(device, options);
-  RequireFitWritable(path);
+  RequireFitWritable(options, path);
   FitOptions of_fit;
   of_fit.progress = &progress.line();
   MadeFit made;

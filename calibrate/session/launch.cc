@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "calibrate/records/files.h"
+#include "calibrate/fit/candidate_runs.h"
 #include "calibrate/session/machine.h"
 #include "calibrate/session/plan.h"
 #include "calibrate/session/requests.h"
@@ -16,6 +16,7 @@
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unwritten.h"
+#include "hardware/files/whole_file.h"
 #include "hardware/models/kind.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -342,7 +343,7 @@ void WriteLaunchScript(const LaunchOptions& options,
   if (path.empty()) {
     hardware::WriteOut(out, script);
   } else {
-    internal::WriteWhole(path, script);
+    hardware::WriteWholeFile(path, script);
   }
 }
 
@@ -377,7 +378,7 @@ void WritePlan(const CalibrateOptions& options, const std::string& path) {
   if (options.device.empty()) {
     throw InputError("--plan: say of which device, with --device");
   }
-  internal::WriteWhole(path, PlanText(options));
+  hardware::WriteWholeFile(path, PlanText(options));
 }
 
 }  // namespace trainfare::calibrate

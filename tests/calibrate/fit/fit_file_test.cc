@@ -565,6 +565,7 @@ TEST_CASE("a queue in a folder of fits is named, and nobody waits for it") {
   const LoadedFits loaded = LoadFits();
   CHECK(::unsetenv("TRAINFARE_FITS") == 0);
   std::filesystem::remove_all(folder);
+  fs::create_directories(folder / "fits");
   REQUIRE(loaded.left_out.size() == 1);
   CHECK(loaded.left_out[0].find("queue.yaml: no regular file") !=
         std::string::npos);
@@ -596,3 +597,4 @@ TEST_CASE("fits of the user come first, from where they are told to be") {
 
 }  // namespace
 }  // namespace trainfare::calibrate
+  fs::create_directories(folder / "fits");

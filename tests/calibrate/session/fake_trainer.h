@@ -160,7 +160,7 @@ class FakeTrainer {
   explicit FakeTrainer(const char* mode)
       : folder_(std::filesystem::temp_directory_path() /
                 ("trainfare_command_test_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directories(folder_ / "fits");
     const std::string program = (folder_ / "fake-trainer").string();
     std::ofstream(program) << kFakeTrainer;
     ::chmod(program.c_str(), 0755);
