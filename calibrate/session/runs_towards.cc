@@ -240,6 +240,7 @@ PlanOptions PlanTowards(const hardware::Device& device,
     hardware::RequirePrecisions(device, one);
     const Workload step = StepOf(one);
     plan.scenarios.push_back(step);
+    RequireTrainable(device, one.precision);
     AddCandidates(Runnable(step, device), most, known, plan.candidates);
   }
   if (plan.candidates.empty()) {

@@ -190,6 +190,10 @@ TEST_CASE("a plan is towards what is asked for, else towards the models") {
   options.towards = {Asked()};
   CHECK(PlanOf(host, options).scenarios.front().architecture.name ==
         "llama-3.2-1b");
+  CHECK_THROWS_WITH_AS(
+      PlanTowards(hardware::DeviceCatalog::Shipped().Find("h100_sxm"), {w}),
+      "precision: the trainer has fp32, tf32, fp16 and bf16, got fp8",
+      model::InputError);
 }
 
 }  // namespace
