@@ -163,8 +163,10 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   if (result.interrupted) {
     report.exit_code = kInterrupted;
     report.complaint =
-        "interrupted; what was measured is kept, run the command again to go "
-        "on";
+        result.records_path.empty()
+            ? "interrupted before the first run"
+            : "interrupted; what was measured is kept, run the command again "
+              "to go on";
   }
   report.json = AnswerText(std::move(json), report);
   return report;
