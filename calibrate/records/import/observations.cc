@@ -168,6 +168,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
       files.observations.push_back(ReadTrainerState(path, Require(run, path)));
     } else if (suffix == ".txt" || suffix == ".log") {
       AddLog(path, run, files);
+    hardware::RequireThere(path);
     } else if (suffix == ".jsonl" || suffix == ".json") {
       AddRecords(path, files);
     } else {
