@@ -123,6 +123,11 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   move(published.sources, files.sources);
 }
 
+// By its name: an MLPerf log, or none.
+bool IsLog(const fs::path& name) {
+  return name.extension() == ".txt" || name.extension() == ".log";
+}
+
 // A log of another trainer does not say what was trained on what.
 const RunContext& Require(const std::optional<RunContext>& run,
                           const std::string& path) {
@@ -151,6 +156,11 @@ void AddLog(const std::string& path,
 
 }  // namespace
 
+bool SaysWhatWasTrained(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !IsLog(path) && !IsTrainerState(path);
+}
+
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                                   const std::optional<RunContext>& run) {
   ObservationFiles files;
@@ -158,6 +168,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     const fs::path name(path);
     const std::string suffix = name.extension().string();
     const size_t before = files.observations.size();
+    hardware::RequireThere(path);
     if (fs::is_directory(name)) {
       AddPublished(path, files);
       continue;
@@ -166,9 +177,8 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
       AddTable(path, files);
     } else if (IsTrainerState(path)) {
       files.observations.push_back(ReadTrainerState(path, Require(run, path)));
-    } else if (suffix == ".txt" || suffix == ".log") {
+    } else if (IsLog(name)) {
       AddLog(path, run, files);
-    hardware::RequireThere(path);
     } else if (suffix == ".jsonl" || suffix == ".json") {
       AddRecords(path, files);
     } else {
