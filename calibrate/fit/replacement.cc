@@ -128,21 +128,18 @@ std::optional<std::string> FewerRuns(const Provenance& old,
 }
 
 std::optional<std::string> LargerError(const Fit& old, const Fit& candidate) {
-  const int64_t before = old.provenance.runs;
-  const int64_t now = candidate.provenance.runs;
-  // A single run cannot be left out.
-  if (before < 2) return std::nullopt;
-  if (now < 2) {
+  const std::optional<double> before = old.LeftOutError();
+  const std::optional<double> now = candidate.LeftOutError();
+  if (!before) return std::nullopt;
+  if (!now) {
     return fmt::format("its left-out error is {:.1f} %, the new one has none",
-                       100.0 * old.leave_one_out_error);
+                       100.0 * *before);
   }
-  const double chance = kChanceErrors * kMedianError *
-                        std::sqrt(1.0 / static_cast<double>(before) +
-                                  1.0 / static_cast<double>(now));
-  if (candidate.leave_one_out_error <=
-      old.leave_one_out_error * (1.0 + chance)) {
-    return std::nullopt;
-  }
+  const double chance =
+      kChanceErrors * kMedianError *
+      std::sqrt(1.0 / static_cast<double>(old.provenance.runs) +
+                1.0 / static_cast<double>(candidate.provenance.runs));
+  if (*now <= *before * (1.0 + chance)) return std::nullopt;
   return fmt::format("its left-out error is {:.1f} %, the new one's {:.1f} %",
                      100.0 * *before,
                      100.0 * *now);
@@ -160,14 +157,14 @@ bool IsFitAt(const std::string& path) {
 }
 
 // A name for what is at `path` when a fit takes its place: of a fit that can be
+// read PATH.old, where the fit before that may stand; else one that is free.
+std::string OldName(const std::string& path, bool is_read) {
+  std::string old = path + ".old";
   return is_read && IsFitAt(old) ? old : internal::FreeNameBeside(path);
 }
 
 // The file at `path` also as `old`, so that there is one at `path` at any time.
 void KeepAs(const std::string& old, const std::string& path) {
-// read PATH.old, where the fit before that may stand; else one that is free.
-std::string OldName(const std::string& path, bool is_read) {
-  std::string old = path + ".old";
   std::error_code error;
   fs::remove(old, error);
   fs::create_hard_link(path, old, error);
@@ -188,6 +185,9 @@ std::optional<std::string> WhyNotReplace(const Fit& old, const Fit& candidate) {
           FewerRuns(old.provenance, candidate.provenance, kLeastRunShare)) {
     return why;
   }
+  return LargerError(old, candidate);
+}
+
 void RequireFitOrNone(const std::string& path) {
   const std::optional<std::string> text = TextAt(path);
   if (!text || text->empty() || IsFitText(*text)) return;
@@ -197,19 +197,16 @@ void RequireFitOrNone(const std::string& path) {
                   path));
 }
 
-  return LargerError(old, candidate);
-}
-
 Placed PlaceFit(const Fit& fit,
                 const std::string& path,
                 Replace replace,
                 bool provisional) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-  RequireFitOrNone(path);
     SaveFit(fit, path);
     return {path, "", true};
   }
+  RequireFitOrNone(path);
   std::optional<Fit> old;
   std::string unreadable;
   try {

@@ -65,6 +65,8 @@ TEST_CASE("a fit stays where the new one is worse, and that says in what") {
         }) == "it has 82 runs, the new one 1");
   CHECK(why([](Fit& fit) { fit.provenance.runs = 40; }) ==
         "it has 82 runs, the new one 40");
+  CHECK(why([](Fit& fit) { fit.leave_one_out_error.reset(); }) ==
+        "its left-out error is 2.0 %, the new one has none");
   CHECK(why([](Fit& fit) { fit.leave_one_out_error = 0.46; }) ==
         "its left-out error is 2.0 %, the new one's 46.0 %");
   CHECK(why([](Fit& fit) { fit.range.settings = {"bf16 eager"}; }) ==
@@ -91,9 +93,9 @@ TEST_CASE("a fit is kept, or what gave way is") {
   const fs::path folder =
       fs::temp_directory_path() /
       ("trainfare_replacement_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
   const std::string path = (folder / "fit.yaml").string();
   const Fit good = GoodFit();
-  fs::create_directories(folder);
   Fit poor = GoodFit();
   poor.provenance.runs = 1;
 
@@ -167,6 +169,9 @@ TEST_CASE("somebody else's file gives way to no fit") {
   const Placed placed = PlaceFit(GoodFit(), path, Replace::kAlways, false);
   CHECK(placed.note.ends_with(" is kept as " + path + ".old.2"));
   CHECK(fs::file_size(path + ".old") == 17);
+  // What is empty is nobody's.
+  std::ofstream(path, std::ios::trunc).close();
+  CHECK(PlaceFit(GoodFit(), path, Replace::kIfNotWorse, false).in_place);
   fs::remove_all(folder);
 }
 
