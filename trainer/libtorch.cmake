@@ -8,12 +8,13 @@ if(NOT trainfare_cache AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
 elseif(NOT trainfare_cache)
   set(trainfare_cache "$ENV{HOME}/.cache/trainfare")
 endif()
-set(TRAINFARE_LIBTORCH_DIR "${trainfare_cache}/libtorch-2.11.0/torch" CACHE PATH
-    "Folder `torch` of the unpacked LibTorch 2.11 wheel (lib, include)")
+set(TRAINFARE_LIBTORCH_DIR
+    "${trainfare_cache}/libtorch-${TRAINFARE_LIBTORCH_VERSION}/torch" CACHE PATH
+    "Folder `torch` of the unpacked LibTorch wheel (lib, include)")
 
 if(NOT EXISTS "${TRAINFARE_LIBTORCH_DIR}/lib/libtorch_cpu.so" OR
    NOT EXISTS "${TRAINFARE_LIBTORCH_DIR}/include/ATen/ATen.h")
-  message(FATAL_ERROR "trainfare-trainer: no LibTorch 2.11 in "
+  message(FATAL_ERROR "trainfare-trainer: no LibTorch ${TRAINFARE_LIBTORCH_VERSION} in "
     "${TRAINFARE_LIBTORCH_DIR}; run ./setup, set TRAINFARE_LIBTORCH_DIR, or "
     "configure with -DTRAINFARE_TRAINER=OFF")
 endif()

@@ -52,6 +52,10 @@ std::vector<GridPoint> GridPoints() {
 
 }  // namespace
 
+bool TakesLength(const model::Architecture& architecture, int64_t length) {
+  return length <= architecture.max_sequence_length().value_or(length);
+}
+
 std::vector<model::Workload> CandidateRuns(
     const hardware::Device& device,
     const std::vector<model::Precision>& precisions,
@@ -64,9 +68,7 @@ std::vector<model::Workload> CandidateRuns(
     for (const model::Precision precision : precisions) {
       if (!device.MatrixPeak(precision)) continue;
       for (const auto [batch, length] : GridPoints()) {
-        if (length > architecture.max_sequence_length().value_or(length)) {
-          continue;
-        }
+        if (!TakesLength(architecture, length)) continue;
         model::Workload workload;
         workload.architecture = architecture;
         workload.batch = batch;

@@ -2,6 +2,7 @@
 
 // Runs that one might do to learn more of a device.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
+
+// Whether a model runs at that length: its positions may end before it, or have
+// no end.
+bool TakesLength(const model::Architecture& architecture, int64_t length);
 
 // Short runs that one might do on a device, in the order in which ties are
 // broken: models from the smallest up, batches and lengths that cover both

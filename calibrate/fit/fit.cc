@@ -67,6 +67,10 @@ std::optional<Discrepancy> Fit::DiscrepancyOfOne() const {
   return DiscrepancyBy(chief);
 }
 
+std::optional<double> Fit::LeftOutError() const {
+  return provenance.runs > 1 ? leave_one_out_error : std::nullopt;
+}
+
 std::vector<double> Fit::Values() const {
   std::vector<double> values;
   values.reserve(parameters.size());

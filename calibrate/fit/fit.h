@@ -56,11 +56,13 @@ struct Fit {
   std::vector<double> covariance;
   double residual_scatter = 0;  // standard deviation of log(model / measured)
   int64_t degrees_of_freedom = 0;
-  double in_sample_error = 0;      // median absolute relative error
-  double leave_one_out_error = 0;  // corrected, each run left out in turn
+  double in_sample_error = 0;  // median absolute relative error
+  // Corrected, each run left out in turn; absent: none was. Reports have
+  // LeftOutError().
+  std::optional<double> leave_one_out_error;
   // The same of the kernels by themselves, uncorrected; 0: there are none.
   double kernel_in_sample_error = 0;
-  double kernel_leave_one_out_error = 0;
+  std::optional<double> kernel_leave_one_out_error;
   FittedRange range;
   std::vector<FittedProfile> profiles;
   std::vector<FittedRun> runs;
@@ -77,6 +79,9 @@ struct Fit {
   std::optional<hardware::Device> measured_device;
 
   std::vector<double> Values() const;
+  // nullopt: not known, as of one run alone, without which nothing is left that
+  // would predict it. Files of such have 0.
+  std::optional<double> LeftOutError() const;
   // The runs of whole steps where there are any, but for added ones: a step is
   // what gets predicted, and its parts add up to it.
   std::vector<const FittedRun*> ChiefRuns() const;

@@ -312,7 +312,7 @@ void VisitFields(Archive& archive, const FitErrors<FitLike>& errors) {
         value);
   };
   error("in_sample", true, fit.in_sample_error);
-  error("leave_one_out", true, fit.leave_one_out_error);
+  error("leave_one_out", false, fit.leave_one_out_error);
   VisitDeviation(archive, "residual_scatter", fit.residual_scatter);
   archive(
       model::Field{
@@ -321,7 +321,7 @@ void VisitFields(Archive& archive, const FitErrors<FitLike>& errors) {
   const bool of_kernels =
       !model::ReadingArchive<Archive> && fit.provenance.kernels > 0;
   error("kernel_in_sample", of_kernels, fit.kernel_in_sample_error);
-  error("kernel_leave_one_out", of_kernels, fit.kernel_leave_one_out_error);
+  error("kernel_leave_one_out", false, fit.kernel_leave_one_out_error);
 }
 
 // The least and the largest of a count, as [least, largest].

@@ -11,8 +11,9 @@
 #include "calibrate/fit/fit_fields.h"
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/step_model.h"
-#include "calibrate/records/files.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/files/text_file.h"
+#include "hardware/files/whole_file.h"
 #include "hardware/files/yaml_reader.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
@@ -236,7 +237,17 @@ void SaveFit(const Fit& fit, const std::string& path) {
     throw InputError(fmt::format(
         "{}: not written, it could not be read again: {}", path, error.what()));
   }
-  internal::WriteWhole(path, text);
+  hardware::WriteWholeFile(path, text);
+}
+
+bool IsFitText(std::string_view text) {
+  bool device = false;
+  bool kind = false;
+  hardware::ForEachLine(text, [&](std::string_view line) {
+    device = device || line.starts_with("device:");
+    kind = kind || line.starts_with("kind:");
+  });
+  return device && kind;
 }
 
 }  // namespace trainfare::calibrate

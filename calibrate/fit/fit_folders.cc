@@ -9,6 +9,7 @@
 
 #include "calibrate/fit/fit_file.h"
 #include "hardware/files/data_directory.h"
+#include "hardware/models/kind.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate {
@@ -113,6 +114,18 @@ LoadedFits LoadFits() {
   LoadedFits all;
   for (const FitFile& file : ListFitFiles()) Load(file.path, all);
   return all;
+}
+
+const Fit* FitFor(const hardware::Device& device,
+                  const std::vector<Fit>& fits) {
+  for (const Fit& fit : fits) {
+    // A fit of another processor says nothing of this one.
+    if (!hardware::KindOf(device).is_host ||
+        fit.reported_name == device.reported_name) {
+      return &fit;
+    }
+  }
+  return nullptr;
 }
 
 LoadedFits LoadFitsOf(std::string_view device,

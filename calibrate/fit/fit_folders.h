@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.h"
+#include "hardware/catalog/device.h"
 
 namespace trainfare::calibrate {
 
@@ -30,6 +31,9 @@ std::vector<FitFile> ListFitFiles();
 // Those of one device, out of `files`; reads none that names another.
 LoadedFits LoadFitsOf(std::string_view device,
                       const std::vector<FitFile>& files = ListFitFiles());
+// The first of fits to a device that may answer for it, which is of its own
+// processor; nullptr: none.
+const Fit* FitFor(const hardware::Device& device, const std::vector<Fit>& fits);
 std::string UserFitDirectory();  // $TRAINFARE_FITS, else below XDG_DATA_HOME
 
 }  // namespace trainfare::calibrate

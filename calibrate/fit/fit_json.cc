@@ -1,6 +1,7 @@
 #include "calibrate/fit/fit_json.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -84,6 +85,9 @@ Json RanksJson(const std::vector<RankFit>& groups) {
 }  // namespace
 
 std::string FitJson(const Fit& fit) {
+  const auto known = [](const std::optional<double>& error) {
+    return error ? Json(*error) : Json(nullptr);
+  };
   const Json json = {
       {"schema_version", 1},
       {"device", fit.device},
@@ -93,9 +97,9 @@ std::string FitJson(const Fit& fit) {
       {"kernels", fit.provenance.kernels},
       {"date", fit.provenance.date},
       {"in_sample_error", fit.in_sample_error},
-      {"leave_one_out_error", fit.leave_one_out_error},
+      {"leave_one_out_error", known(fit.LeftOutError())},
       {"kernel_in_sample_error", fit.kernel_in_sample_error},
-      {"kernel_leave_one_out_error", fit.kernel_leave_one_out_error},
+      {"kernel_leave_one_out_error", known(fit.kernel_leave_one_out_error)},
       {"residual_scatter", fit.residual_scatter},
       {"parameters",
        ParametersJson(fit.parameters, hardware::ParametersOf(fit.kind))},

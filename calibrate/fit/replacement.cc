@@ -9,6 +9,8 @@
 #include <system_error>
 
 #include "calibrate/fit/fit_file.h"
+#include "calibrate/records/files.h"
+#include "hardware/files/text_file.h"
 #include "hardware/files/unit_text.h"
 #include "hardware/files/unwritten.h"
 #include "model/error.h"
@@ -126,30 +128,43 @@ std::optional<std::string> FewerRuns(const Provenance& old,
 }
 
 std::optional<std::string> LargerError(const Fit& old, const Fit& candidate) {
-  const int64_t before = old.provenance.runs;
-  const int64_t now = candidate.provenance.runs;
-  // A single run cannot be left out.
-  if (before < 2) return std::nullopt;
-  if (now < 2) {
+  const std::optional<double> before = old.LeftOutError();
+  const std::optional<double> now = candidate.LeftOutError();
+  if (!before) return std::nullopt;
+  if (!now) {
     return fmt::format("its left-out error is {:.1f} %, the new one has none",
-                       100.0 * old.leave_one_out_error);
+                       100.0 * *before);
   }
-  const double chance = kChanceErrors * kMedianError *
-                        std::sqrt(1.0 / static_cast<double>(before) +
-                                  1.0 / static_cast<double>(now));
-  if (candidate.leave_one_out_error <=
-      old.leave_one_out_error * (1.0 + chance)) {
-    return std::nullopt;
-  }
+  const double chance =
+      kChanceErrors * kMedianError *
+      std::sqrt(1.0 / static_cast<double>(old.provenance.runs) +
+                1.0 / static_cast<double>(candidate.provenance.runs));
+  if (*now <= *before * (1.0 + chance)) return std::nullopt;
   return fmt::format("its left-out error is {:.1f} %, the new one's {:.1f} %",
-                     100.0 * old.leave_one_out_error,
-                     100.0 * candidate.leave_one_out_error);
+                     100.0 * *before,
+                     100.0 * *now);
 }
 
-// The file at `path` also as PATH.old, so that there is one at `path` at any
-// time.
-std::string KeepBeside(const std::string& path) {
+std::optional<std::string> TextAt(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  return hardware::ReadTextFile(path, "a fit");
+}
+
+bool IsFitAt(const std::string& path) {
+  const std::optional<std::string> text = TextAt(path);
+  return text && IsFitText(*text);
+}
+
+// A name for what is at `path` when a fit takes its place: of a fit that can be
+// read PATH.old, where the fit before that may stand; else one that is free.
+std::string OldName(const std::string& path, bool is_read) {
   std::string old = path + ".old";
+  return is_read && IsFitAt(old) ? old : internal::FreeNameBeside(path);
+}
+
+// The file at `path` also as `old`, so that there is one at `path` at any time.
+void KeepAs(const std::string& old, const std::string& path) {
   std::error_code error;
   fs::remove(old, error);
   fs::create_hard_link(path, old, error);
@@ -159,7 +174,6 @@ std::string KeepBeside(const std::string& path) {
     fs::copy_file(path, old, fs::copy_options::overwrite_existing, error);
   }
   if (error) hardware::RefuseUnwritten(old, error.value());
-  return old;
 }
 
 }  // namespace
@@ -174,6 +188,15 @@ std::optional<std::string> WhyNotReplace(const Fit& old, const Fit& candidate) {
   return LargerError(old, candidate);
 }
 
+void RequireFitOrNone(const std::string& path) {
+  const std::optional<std::string> text = TextAt(path);
+  if (!text || text->empty() || IsFitText(*text)) return;
+  throw InputError(
+      fmt::format("{}: expected a new file, or a fit to replace; the one that "
+                  "is there is none",
+                  path));
+}
+
 Placed PlaceFit(const Fit& fit,
                 const std::string& path,
                 Replace replace,
@@ -183,6 +206,7 @@ Placed PlaceFit(const Fit& fit,
     SaveFit(fit, path);
     return {path, "", true};
   }
+  RequireFitOrNone(path);
   std::optional<Fit> old;
   std::string unreadable;
   try {
@@ -208,7 +232,8 @@ Placed PlaceFit(const Fit& fit,
         fmt::format("; the new one is {} (--force replaces it)", placed.path);
     return placed;
   }
-  const std::string kept = KeepBeside(path);
+  const std::string kept = OldName(path, old.has_value());
+  KeepAs(kept, path);
   SaveFit(fit, path);
   if (!old) {
     return {path, fmt::format("{}; it is kept as {}", unreadable, kept), true};

@@ -46,10 +46,15 @@ struct Placed {
   bool in_place = true;
 };
 
+// Throws InputError where the file at `path` is no fit, and none that cannot be
+// read any more: somebody else's.
+void RequireFitOrNone(const std::string& path);
+
 // Writes `fit` to `path`. A fit that stands there and gives way is kept beside
-// it as PATH.old, and so is a file that cannot be read as a fit; where it stays
-// the new one goes to PATH.new, or nowhere when it is only `provisional`. One
-// of those takes no fit's place that has more runs.
+// it as PATH.old, where another fit may give way to it in turn; one that cannot
+// be read any more takes a name that is free, and no other file is touched.
+// Where a fit stays the new one goes to PATH.new, or nowhere when it is only
+// `provisional`. One of those takes no fit's place that has more runs.
 // Throws InputError when a file cannot be written; the old fit then stays.
 Placed PlaceFit(const Fit& fit,
                 const std::string& path,

@@ -1,17 +1,17 @@
 #pragma once
 
-// Files that are whole or absent.
+// Names and folders of the files that are written.
 
 #include <string>
-#include <string_view>
 
 namespace trainfare::calibrate::internal {
 
-// Writes beside and renames. Throws InputError, and leaves what was there, when
-// the folder cannot be made or written, or the disk is full.
-void WriteWhole(const std::string& path, std::string_view text);
-
-// The folder of `path` and those above it.
+// The folder of `path` and those above it. Throws InputError where it cannot be
+// made.
 void MakeFolderOf(const std::string& path);
+
+// Where what is at `path` may be set aside: PATH.old, or PATH.old.2 and so on
+// where that is taken.
+std::string FreeNameBeside(const std::string& path);
 
 }  // namespace trainfare::calibrate::internal

@@ -99,13 +99,9 @@ const hardware::Device& OnlyDevice(const ObservationFiles& files) {
 
 // The user's own or the shipped one, else what is believed of the device.
 Fit FitAtHand(const hardware::Device& device) {
-  for (Fit& fit : LoadFitsOf(device.name).fits) {
-    if (!hardware::KindOf(device).is_host ||
-        fit.reported_name == device.reported_name) {
-      return std::move(fit);
-    }
-  }
-  return PriorFit(device);
+  const std::vector<Fit> fits = LoadFitsOf(device.name).fits;
+  const Fit* fit = FitFor(device, fits);
+  return fit != nullptr ? *fit : PriorFit(device);
 }
 
 // The fit at hand with the steps of the files, which are all that it takes.
@@ -131,7 +127,7 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
           ? OnlyDevice(files)
           : hardware::DeviceCatalog::Shipped().Find(options.device);
   const std::string path = FitPath(device, options);
-  RequireFitWritable(path);
+  RequireFitWritable(options, path);
   FitOptions of_fit;
   of_fit.progress = &progress.line();
   MadeFit made;

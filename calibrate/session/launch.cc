@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "calibrate/records/files.h"
+#include "calibrate/fit/candidate_runs.h"
 #include "calibrate/session/machine.h"
 #include "calibrate/session/plan.h"
 #include "calibrate/session/requests.h"
@@ -16,6 +16,7 @@
 #include "hardware/files/json_text.h"
 #include "hardware/files/text_file.h"
 #include "hardware/files/unwritten.h"
+#include "hardware/files/whole_file.h"
 #include "hardware/models/kind.h"
 #include "model/architecture.h"
 #include "model/error.h"
@@ -33,17 +34,20 @@ using model::InputError;
 constexpr int64_t kBatches[] = {4, 16, 64};
 constexpr int64_t kLengths[] = {32, 128, 384};
 
+std::vector<model::Precision> PrecisionsOf(const LaunchOptions& options) {
+  if (!options.precisions.empty()) return options.precisions;
+  return {model::Precision::kFp32};
+}
+
 std::string PlanLines(const LaunchOptions& options) {
   std::vector<std::string> models = options.models;
   if (models.empty()) models.emplace_back("bert-base-uncased");
-  std::vector<model::Precision> precisions = options.precisions;
-  if (precisions.empty()) precisions.push_back(model::Precision::kFp32);
   std::string lines;
   for (const std::string& name : models) {
     const model::Architecture architecture = model::FindArchitecture(name);
-    for (const model::Precision precision : precisions) {
+    for (const model::Precision precision : PrecisionsOf(options)) {
       for (const int64_t length : kLengths) {
-        if (length > architecture.positions) continue;
+        if (!TakesLength(architecture, length)) continue;
         for (const int64_t batch : kBatches) {
           nlohmann::ordered_json request;
           request["model"] = architecture.name;
@@ -57,6 +61,12 @@ std::string PlanLines(const LaunchOptions& options) {
         }
       }
     }
+  }
+  if (lines.empty()) {
+    throw InputError(
+        fmt::format("--models: expected one that takes {} tokens, got {}",
+                    kLengths[0],
+                    fmt::join(models, ", ")));
   }
   return lines;
 }
@@ -90,6 +100,24 @@ std::string DeviceOf(const Instance& instance) {
                   "trainer runs on, got {}",
                   instance.FullName(),
                   instance.device));
+}
+
+// The plan is one for all of them.
+void RequirePlanned(const std::vector<const Instance*>& instances,
+                    const LaunchOptions& options) {
+  for (const Instance* instance : instances) {
+    DeviceOf(*instance);
+    for (const model::Precision precision : PrecisionsOf(options)) {
+      try {
+        RequireTrainable(
+            hardware::DeviceCatalog::Shipped().Find(instance->device),
+            precision);
+      } catch (const InputError& error) {
+        throw InputError(fmt::format(
+            "--instances: {}: {}", instance->FullName(), error.what()));
+      }
+    }
+  }
 }
 
 // Runs of one rank, then, over all devices, all-reduces and runs. `one` and
@@ -271,7 +299,7 @@ file_mounts:
 setup: |
   ./setup build
   python3 -m venv ~/launcher
-  ~/launcher/bin/pip install --quiet torch==2.11.0
+  ~/launcher/bin/pip install --quiet torch=={4}
 TASK
 cat >>"$records/{0}.yaml" <<'TASK'
 run: |
@@ -280,7 +308,8 @@ run: |
         name,
         instance->cloud,
         instance->name,
-        Indent(body, "  "));
+        Indent(body, "  "),
+        TRAINFARE_LIBTORCH_VERSION);
   }
   text += R"(for name in "${names[@]}"; do
   {
@@ -324,6 +353,7 @@ std::string LaunchScript(const LaunchOptions& options) {
       instances.push_back(&found);
     }
   }
+  RequirePlanned(instances, options);
   switch (options.launcher) {
     case Launcher::kTorchrun:
       return TorchrunScript(options, instances);
@@ -342,7 +372,7 @@ void WriteLaunchScript(const LaunchOptions& options,
   if (path.empty()) {
     hardware::WriteOut(out, script);
   } else {
-    internal::WriteWhole(path, script);
+    hardware::WriteWholeFile(path, script);
   }
 }
 
@@ -377,7 +407,7 @@ void WritePlan(const CalibrateOptions& options, const std::string& path) {
   if (options.device.empty()) {
     throw InputError("--plan: say of which device, with --device");
   }
-  internal::WriteWhole(path, PlanText(options));
+  hardware::WriteWholeFile(path, PlanText(options));
 }
 
 }  // namespace trainfare::calibrate

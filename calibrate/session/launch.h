@@ -30,7 +30,8 @@ struct LaunchOptions {
   std::vector<model::Precision> precisions = {model::Precision::kFp32};
 };
 
-// A bash script. Throws InputError for an unknown instance or model.
+// A bash script. Throws InputError for an unknown instance or model, and for
+// runs that the trainer would refuse on an instance.
 std::string LaunchScript(const LaunchOptions& options);
 // To `path`, written beside it and renamed; to `out` where it is empty.
 void WriteLaunchScript(const LaunchOptions& options,

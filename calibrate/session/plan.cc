@@ -81,10 +81,7 @@ std::vector<model::Workload> RunsHere(
       for (const model::Fusion stack : grid->stacks) {
         workload.stack.fusion = stack;
         for (const int64_t length : grid->lengths) {
-          if (length >
-              workload.architecture.max_sequence_length().value_or(length)) {
-            continue;
-          }
+          if (!TakesLength(workload.architecture, length)) continue;
           workload.sequence_length = length;
           for (const int64_t batch : grid->batches) {
             workload.batch = batch;
@@ -107,11 +104,19 @@ std::vector<model::Workload> DefaultScenarios(
       device, precisions, {kAskedModels.begin(), kAskedModels.end()});
 }
 
+void RequireTrainable(const hardware::Device& device,
+                      model::Precision precision) {
+  hardware::RequirePrecision(device, precision);
+  if (precision != model::Precision::kFp8) return;
+  throw model::InputError(
+      "precision: the trainer has fp32, tf32, fp16 and bf16, got fp8");
+}
+
 PlanOptions PlanHere(const hardware::Device& device,
                      const std::vector<model::Precision>& precisions,
                      const std::vector<std::string>& models) {
   for (const model::Precision precision : precisions) {
-    hardware::RequirePrecision(device, precision);
+    RequireTrainable(device, precision);
   }
   PlanOptions plan;
   plan.candidates = RunsHere(device, precisions, models);

@@ -82,6 +82,10 @@ struct PlanOptions {
   double model_sigma = 0.10;
 };
 
+// Throws InputError where the device, or the trainer, has no such precision.
+void RequireTrainable(const hardware::Device& device,
+                      model::Precision precision);
+
 // What a calibration of this very device chooses among, and for what.
 PlanOptions PlanHere(const hardware::Device& device,
                      const std::vector<model::Precision>& precisions,

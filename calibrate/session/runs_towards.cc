@@ -186,7 +186,9 @@ void AddCandidates(const Workload& run,
       w.trainable.frozen_layers =
           w.trainable.frozen_layers * size.layers / run.architecture.layers;
     }
-    for (const int64_t length : DownFrom(run.sequence_length, kShortest)) {
+    // What is asked may be shorter yet.
+    const int64_t shortest = std::min(kShortest, run.sequence_length);
+    for (const int64_t length : DownFrom(run.sequence_length, shortest)) {
       w.sequence_length = length;
       if (run.target_length > 0) {
         w.target_length = std::max<int64_t>(
@@ -238,6 +240,7 @@ PlanOptions PlanTowards(const hardware::Device& device,
   const model::Bytes<> most = device.memory_capacity * kMemoryShare;
   for (const Workload& one : asked) {
     hardware::RequirePrecisions(device, one);
+    RequireTrainable(device, one.precision);
     const Workload step = StepOf(one);
     plan.scenarios.push_back(step);
     AddCandidates(Runnable(step, device), most, known, plan.candidates);

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <utility>
 
+#include "calibrate/fit/replacement.h"
 #include "calibrate/records/files.h"
 #include "calibrate/records/measurement.h"
 #include "calibrate/records/record_file.h"
@@ -130,8 +131,9 @@ double Resume(Measurements finished, SessionRuns& runs, ProgressLog& progress) {
 
 }  // namespace
 
-void RequireFitWritable(const std::string& path) {
-  internal::MakeFolderOf(path);
+void RequireFitWritable(const CalibrateOptions& options,
+                        const std::string& path) {
+  if (options.output.empty()) internal::MakeFolderOf(path);
   hardware::RequireWritable(path);
   // Its records and its lock have the name without the ending, so that two fits
   // must not differ in that alone.
@@ -140,6 +142,7 @@ void RequireFitWritable(const std::string& path) {
                      ": cannot be written: expected a name in .yaml, by which "
                      "fits are found");
   }
+  RequireFitOrNone(path);
 }
 
 CalibrateResult CalibrateHere(const CalibrationTarget& target,
@@ -152,7 +155,7 @@ CalibrateResult CalibrateHere(const CalibrationTarget& target,
   const SessionFiles files(fit_path);
   SessionRuns runs;
   internal::OneRank one_rank(device, options, runs, progress);
-  RequireFitWritable(files.fit());
+  RequireFitWritable(options, files.fit());
   const internal::OutputLock lock(files.fit());
   // Before the trainer starts: a signal must never leave it behind.
   const internal::SignalGuard signals;

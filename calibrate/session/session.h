@@ -20,7 +20,10 @@ CalibrateResult CalibrateHere(const CalibrationTarget& target,
                               const std::string& fit_path,
                               std::ostream& log);
 
-// Before minutes are spent on what could not be kept. Throws InputError.
-void RequireFitWritable(const std::string& path);
+// Before minutes are spent on what could not be kept: no folder, somebody
+// else's file. The folder of a place that nobody named is made. Throws
+// InputError.
+void RequireFitWritable(const CalibrateOptions& options,
+                        const std::string& path);
 
 }  // namespace trainfare::calibrate

@@ -9,6 +9,7 @@
 
 #include "calibrate/records/files.h"
 #include "hardware/files/text_file.h"
+#include "hardware/files/whole_file.h"
 #include "model/error.h"
 
 namespace trainfare::calibrate::internal {
@@ -27,7 +28,7 @@ bool SessionFiles::HasPartial() const {
 }
 
 std::string SessionFiles::SetAside() const {
-  std::string aside = partial_ + ".old";
+  std::string aside = FreeNameBeside(partial_);
   std::error_code error;
   fs::rename(partial_, aside, error);
   if (error) {
@@ -38,19 +39,17 @@ std::string SessionFiles::SetAside() const {
 }
 
 bool SessionFiles::DropTail() const {
-  std::error_code error;
-  const auto size = fs::file_size(partial_, error);
   // Not through a link, whose target is not ours to cut.
   const int descriptor =
       ::open(partial_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (error || descriptor < 0) return true;  // appending says what is wrong
-  auto end = static_cast<off_t>(size);
+  if (descriptor < 0) return true;  // appending says what is wrong
+  off_t end = ::lseek(descriptor, 0, SEEK_END);
   char byte = 0;
   while (end > 0 && ::pread(descriptor, &byte, 1, end - 1) == 1 &&
          byte != '\n') {
     --end;
   }
-  const bool cut = ::ftruncate(descriptor, end) == 0;
+  const bool cut = end >= 0 && ::ftruncate(descriptor, end) == 0;
   ::close(descriptor);
   return cut;
 }
@@ -63,8 +62,9 @@ void SessionFiles::RemovePartial() const {
 void SessionFiles::PutFirst(const std::string& records) const {
   if (records.empty()) return;
   const char* end = records.back() == '\n' ? "" : "\n";
-  WriteWhole(partial_,
-             records + end + hardware::ReadTextFile(partial_, "measurements"));
+  hardware::WriteWholeFile(
+      partial_,
+      records + end + hardware::ReadTextFile(partial_, "measurements"));
 }
 
 std::string SessionFiles::Keep(bool fit_in_place) const {

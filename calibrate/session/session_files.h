@@ -16,7 +16,8 @@ class SessionFiles {
   const std::string& records() const { return records_; }
 
   bool HasPartial() const;
-  // Renames the partial records; returns to what. Throws InputError.
+  // Renames the partial records, to a name that is free; returns to what.
+  // Throws InputError.
   std::string SetAside() const;
   // Cuts a last line that is not whole, so that the next does not join it.
   // False where it cannot.

@@ -79,16 +79,17 @@ CalibrateResult FinishSession(const hardware::Device& device,
                               ProgressLog& progress) {
   CalibrateResult result;
   result.interrupted = trainer.interrupted();
+  if (result.interrupted && runs.new_runs() == 0) {
+    progress.Warn("interrupted before the first run");
+    files.RemovePartial();
+    return result;
+  }
   result.records_path = result.interrupted ? files.partial() : files.records();
   if (result.interrupted) {
     progress.Warn(fmt::format(
         "interrupted; {} kept in {}, the next calibrate goes on from there",
         Plural(runs.new_runs(), "finished run"),
         files.partial()));
-    if (runs.new_runs() == 0) {
-      files.RemovePartial();
-      return result;
-    }
   }
   if (runs.new_runs() == 0) {
     throw InputError(fmt::format("no run fits in the budget of {:.0f} s",

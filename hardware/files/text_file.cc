@@ -25,7 +25,22 @@ std::string ShownLimit(size_t bytes) {
                                   : fmt::format("{} MiB", bytes >> 20);
 }
 
+[[noreturn]] void RefuseUnopened(const std::string& path, int error) {
+  throw InputError(
+      path,
+      0,
+      0,
+      fmt::format("cannot be opened: {}",
+                  std::generic_category().message(error == 0 ? EIO : error)));
+}
+
 }  // namespace
+
+void RequireThere(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return;
+  RefuseUnopened(path, error ? error.value() : ENOENT);
+}
 
 std::string ReadTextFile(const std::string& path,
                          std::string_view kind,
@@ -37,15 +52,7 @@ std::string ReadTextFile(const std::string& path,
   }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    const int code = errno;
-    throw InputError(
-        path,
-        0,
-        0,
-        fmt::format("cannot be opened: {}",
-                    std::generic_category().message(code == 0 ? EIO : code)));
-  }
+  if (!file) RefuseUnopened(path, errno);
   // How long any other is shows when it ends, if it does.
   constexpr size_t kMostOfUnknown = size_t{256} << 20;
   if (!std::filesystem::is_regular_file(path, ignored)) {

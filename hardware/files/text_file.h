@@ -20,6 +20,9 @@ std::string ReadTextFile(const std::string& path,
                          std::string_view kind,
                          size_t most = size_t{4} << 30);
 
+// Throws InputError "path: cannot be opened: .." where nothing has the name.
+void RequireThere(const std::string& path);
+
 // Whether a name is of what a program has open, by its number or as standard
 // input ("/dev/fd/63"): for nobody else, and at no other time, is it the same.
 bool IsOpenFile(std::string_view path);

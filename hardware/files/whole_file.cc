@@ -44,11 +44,10 @@ void RequireReplaceable(const std::string& path) {
 }  // namespace
 
 void RequireWritable(const std::string& path) {
-  const std::filesystem::path folder =
-      std::filesystem::path(path).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
-    RefuseUnwritten(path, errno);
-  }
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  // With a slash at its end it is no file.
+  folder = folder.empty() ? "." : folder / "";
+  if (::access(folder.c_str(), W_OK) != 0) RefuseUnwritten(path, errno);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     RefuseUnwritten(path, EISDIR);

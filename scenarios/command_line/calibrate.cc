@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "calibrate/records/import/observations.h"
 #include "calibrate/session/command.h"
 #include "calibrate/session/launch.h"
 #include "model/architecture.h"
@@ -145,10 +148,21 @@ void ExcludeIdleFlags(CLI::App& app) {
            "--fresh",
            "--plan",
            "--launch"});
-  Exclude(app, "--plan", {"--launch", "--dry-run", "--output"});
-  Exclude(app, "--launch", {"--dry-run", "--output"});
+  Exclude(app, "--add", {"--force"});  // it takes no fit's place
+  Exclude(app, "--plan", {"--launch", "--dry-run"});
+  Exclude(app, "--launch", {"--dry-run", "--device", "--budget"});
+  // What runs nothing here makes no fit.
   for (const char* flag : {"--plan", "--launch", "--dry-run"}) {
-    Exclude(app, flag, {"--format", "--export", "--fail-if"});
+    Exclude(app,
+            flag,
+            {"--output",
+             "--until",
+             "--ranks",
+             "--fresh",
+             "--force",
+             "--format",
+             "--export",
+             "--fail-if"});
   }
 }
 
@@ -164,6 +178,28 @@ void RequireRunsHere(const CalibrateFlags& flags) {
     throw UsageError(fmt::format(
         "--for: not with {}; a scenario says what is run, and where", name));
   }
+}
+
+// What was trained is asked of logs alone, and a batch belongs to it.
+void RequireUsedScenario(const CalibrateFlags& flags) {
+  const std::vector<std::string>& from = flags.options.from;
+  if (flags.scenario.empty()) {
+    if (!flags.batch || !flags.towards.empty()) return;
+    throw UsageError("--batch: needs --scenario or --for, whose batch it is");
+  }
+  if (from.empty()) {
+    throw UsageError(
+        "--scenario: says what a log of --from trained, and there is none");
+  }
+  if (!std::all_of(from.begin(), from.end(), calibrate::SaysWhatWasTrained)) {
+    return;
+  }
+  const bool one = from.size() == 1;
+  throw UsageError(
+      fmt::format("{} what a log of --from trained, and there is none; {} {}",
+                  flags.batch ? "--scenario, --batch: say" : "--scenario: says",
+                  fmt::join(from, ", "),
+                  one ? "says so itself" : "say so themselves"));
 }
 
 // The models without those that an earlier name is of, too.
@@ -202,11 +238,8 @@ void Resolve(CalibrateFlags& flags) {
     }
   }
   if (!options.towards.empty()) RequireRunsHere(flags);
+  RequireUsedScenario(flags);
   if (!flags.scenario.empty()) {
-    if (options.from.empty()) {
-      throw UsageError(
-          "--scenario: says what a log of --from trained, and there is none");
-    }
     options.workload =
         Variants(LoadScenario(flags.scenario), asked).front().workload;
   }

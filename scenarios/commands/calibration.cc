@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -102,19 +103,19 @@ void AddHeadline(const calibrate::Fit& fit, Report& report) {
   const auto headline = [&](int64_t count,
                             const std::string& of,
                             double in_sample,
-                            double leave_one_out) {
+                            std::optional<double> leave_one_out) {
     if (count == 0) return;
-    report.headline.push_back(
-        fmt::format("{}: {}, median error {:.1f} % inside, {:.1f} % left out",
-                    fit.name,
-                    of,
-                    100.0 * in_sample,
-                    100.0 * leave_one_out));
+    report.headline.push_back(fmt::format(
+        "{}: {}, median error {:.1f} % inside, {} left out",
+        fit.name,
+        of,
+        100.0 * in_sample,
+        leave_one_out ? fmt::format("{:.1f} %", 100.0 * *leave_one_out) : "-"));
   };
   headline(fit.provenance.runs,
            Plural(fit.provenance.runs, "run"),
            fit.in_sample_error,
-           fit.leave_one_out_error);
+           fit.LeftOutError());
   headline(fit.provenance.kernels,
            Plural(fit.provenance.kernels, "kernel") +
                (fit.provenance.kernels == 1 ? " by itself" : " by themselves"),
@@ -163,8 +164,10 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   if (result.interrupted) {
     report.exit_code = kInterrupted;
     report.complaint =
-        "interrupted; what was measured is kept, run the command again to go "
-        "on";
+        result.records_path.empty()
+            ? "interrupted before the first run"
+            : "interrupted; what was measured is kept, run the command again "
+              "to go on";
   }
   report.json = AnswerText(std::move(json), report);
   return report;

@@ -194,17 +194,15 @@ Table FitTable(std::vector<std::string>& left_out) {
   calibrate::LoadedFits files = calibrate::LoadFits();
   left_out = std::move(files.left_out);
   for (const calibrate::Fit& fit : files.fits) {
-    table.Add(
-        {fit.name,
-         fit.device,
-         fit.reported_name,
-         CountCell(fit.provenance.runs),
-         percent(fit.in_sample_error),
-         // Of one run alone nothing is left that would predict it.
-         fit.provenance.runs > 1 ? percent(fit.leave_one_out_error) : None(),
-         Rings(fit),
-         fit.provenance.date,
-         fit.provenance.source});
+    table.Add({fit.name,
+               fit.device,
+               fit.reported_name,
+               CountCell(fit.provenance.runs),
+               percent(fit.in_sample_error),
+               fit.LeftOutError() ? percent(*fit.LeftOutError()) : None(),
+               Rings(fit),
+               fit.provenance.date,
+               fit.provenance.source});
   }
   return table;
 }

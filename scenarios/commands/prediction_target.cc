@@ -33,9 +33,7 @@ std::string ShortName(const PredictionTarget& target) {
 
 std::optional<double> LeftOutError(const PredictionTarget& target) {
   if (target.fit_name.empty()) return std::nullopt;
-  const calibrate::Fit& fit = target.predictor.fit();
-  if (fit.provenance.runs <= 1) return std::nullopt;
-  return fit.leave_one_out_error;
+  return target.predictor.fit().LeftOutError();
 }
 
 std::string NamesOf(const std::vector<PredictionTarget>& targets) {

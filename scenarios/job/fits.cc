@@ -6,7 +6,6 @@
 
 #include "calibrate/fit/fit_folders.h"
 #include "calibrate/fit/parallel_for.h"
-#include "hardware/models/kind.h"
 
 namespace trainfare::scenarios {
 
@@ -31,14 +30,7 @@ calibrate::Predictor PredictorBy(const hardware::Device& device,
 
 const calibrate::Fit* Fits::Of(const hardware::Device& device) {
   if (!fits_.contains(device.name)) Read({device.name});
-  for (const calibrate::Fit& fit : fits_.at(device.name)) {
-    // A fit of another processor says nothing of this one.
-    if (!hardware::KindOf(device).is_host ||
-        fit.reported_name == device.reported_name) {
-      return &fit;
-    }
-  }
-  return nullptr;
+  return calibrate::FitFor(device, fits_.at(device.name));
 }
 
 calibrate::Predictor Fits::PredictorOf(const hardware::Device& device) {

@@ -1,6 +1,7 @@
 """Measurements and fits that are of something else."""
 
 import json
+import os
 
 import program
 from program import Case, GOOD, TABLE_HEADER, table_row
@@ -92,6 +93,50 @@ class Records(Case):
             2,
             "--scenario: says what a log of --from trained, and there is none",
             "calibrate", "--scenario", *asked)
+        # What says itself what was trained has no use for another's words.
+        table = self.write("t4.csv", TABLE_HEADER + table_row())
+        self.refused(
+            2,
+            "--scenario, --batch: say what a log of --from trained, and there "
+            "is none; t4.csv says so itself",
+            "calibrate", "--from", table, "--scenario", *asked, "--batch", "4")
+        self.good("calibrate", "--from", state, table, "--scenario", *asked,
+                  "--output", fit)
+
+    def test_one_workload_leaves_no_error_to_know(self):
+        rows = self.write("rows.csv", TABLE_HEADER + 5 * table_row())
+        asked = ("calibrate", "--from", rows, "--device", "t4",
+                 "--output", self.path("t4.yaml"))  # fmt: skip
+        self.assertIn("t4: 1 run, median error ", self.good(*asked).stdout)
+        self.assertIn(" % inside, - left out\n", self.good(*asked).stdout)
+        self.assertIsNone(self.json_of(*asked)["fit"]["leave_one_out_error"])
+        with open(self.path("t4.yaml"), encoding="utf-8") as file:
+            self.assertNotIn("leave_one_out", file.read())
+        result = self.run_it(*asked, "--fail-if", "leave_one_out_error>10%")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("leave_one_out_error is not known, limit "
+                      "leave_one_out_error>10%", result.stderr)
+
+    def test_a_fit_takes_no_place_of_another_file(self):
+        rows = self.write("rows.csv", TABLE_HEADER + "".join(
+            table_row(batch=batch, step_ms=12 * batch) for batch in (8, 16, 32)))
+        asked = ("calibrate", "--from", rows, "--device", "t4", "--output")
+        mine = self.write("z.yaml", GOOD)
+        older = self.write("z.yaml.old", "an older one\n")
+        self.refused(1, "z.yaml: expected a new file, or a fit to replace; the "
+                     "one that is there is none", *asked, mine)  # fmt: skip
+        for path, text in ((mine, GOOD), (older, "an older one\n")):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
+        # Nor is a folder made that was named by mistake.
+        self.refused(1, "none/y.yaml: cannot be written: No such file or "
+                     "directory", *asked, self.path("none/y.yaml"))  # fmt: skip
+        self.assertFalse(os.path.exists(self.path("none")))
+
+    def test_a_file_that_is_not_there(self):
+        for command in (("validate",), ("calibrate", "--from")):
+            self.refused(1, "nofile: cannot be opened: No such file or directory",
+                         *command, self.path("nofile"))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -151,6 +151,27 @@ class Launch(unittest.TestCase):
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.assertEqual(checked.returncode, 0, checked.stderr)
 
+    def plan_of(self, *more):
+        """The requests that a script has in it."""
+        result = script_of("torchrun", "--instances", "aws/g5.xlarge", *more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        plan = re.search(r"<<'PLAN'\n(.*?)PLAN\n", result.stdout, re.DOTALL)[1]
+        return [json.loads(line) for line in plan.splitlines()]
+
+    def test_models_whose_positions_have_no_end_are_planned(self):
+        for model in ("bloom-560m", "t5-small"):
+            runs = self.plan_of("--models", model)
+            self.assertEqual([run["model"] for run in runs], [model] * 9)
+            self.assertEqual({run["sequence_length"] for run in runs},
+                             {32, 128, 384})
+
+    def test_the_script_has_the_trainers_libtorch(self):
+        version = subprocess.run([TRAINER, "--version"], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        libtorch = re.search(r"LibTorch (\d+\.\d+\.\d+)", version)[1]
+        result = script_of("skypilot", "--instances", "aws/g5.xlarge")
+        self.assertIn(f" torch=={libtorch}\n", result.stdout)
+
     def test_what_cannot_be_launched(self):
         for arguments, code, message in [
                 (["sloorm", "--instances", INSTANCES], 1, '"slurm"'),
@@ -160,6 +181,17 @@ class Launch(unittest.TestCase):
                   "bert-bse"], 1, "bert-base"),
                 (["slurm", "--instances", "aws/g5.xlarge", "--script",
                   "/proc/none/script"], 1, "/proc/none"),
+                (["slurm", "--instances", "aws/g5.xlarge", "--script",
+                  self.folder / "none/script"], 1,
+                 "none/script: cannot be written: No such file"),
+                # The plan is one for all instances.
+                (["slurm", "--instances", "aws/g5.xlarge,aws/p3.2xlarge",
+                  "--precision", "fp32,bf16"], 1,
+                 "--instances: aws/p3.2xlarge: precision: v100_sxm2_16gb has "
+                 "no bf16; it runs fp32, fp16"),
+                (["slurm", "--instances", "aws/p5.48xlarge", "--precision",
+                  "fp8"], 1, "--instances: aws/p5.48xlarge: precision: the "
+                 "trainer has fp32, tf32, fp16 and bf16, got fp8"),
         ]:
             result = script_of(*arguments)
             self.assertEqual(result.returncode, code, result.stderr)

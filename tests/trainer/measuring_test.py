@@ -119,6 +119,15 @@ class Measuring(Case):
         self.check_fails(run("trace", records, "--out", trace, "--line", 2), 1,
                          f"{records}:2: no record of a step")
 
+    def test_a_trace_of_what_is_no_record(self):
+        other = self.write("k.jsonl", "", '{"id": "a", "kind": 1}')
+        self.check_fails(run("trace", other, "--out", "-"), 1,
+                         f"{other}:2:21: kind: expected a text, got 1")
+        for kind in ("null", '"kernel"'):
+            other = self.write("k.jsonl", '{"kind": %s}' % kind)
+            self.check_fails(run("trace", other, "--out", "-"), 1,
+                             f"{other}: no record of a step")
+
     def test_measures_decoders_and_encoder_decoders(self):
         size = {"layers": 2, "hidden": 32, "heads": 2, "vocabulary": 50}
         plan = self.write(

@@ -5,6 +5,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -503,6 +504,37 @@ class DataParallel(unittest.TestCase):
                 code, _, error = first.wait()[0]
                 self.assertEqual(code, 1)
                 self.assertRegex(error, r"^error: rank 1 .*ended: .*/nowhere")
+
+    def test_a_rank_out_of_memory_ends_all(self):
+        small = {"model": "bert-tiny", "batch": 2, "sequence_length": 16,
+                 "steps": 1, "warmup": 1}
+        # Its embeddings alone are 16 MiB.
+        large = {**small, "batch": 256, "sequence_length": 128}
+        plan = self.folder / "plan"
+        os.mkfifo(plan)
+        out = self.folder / "records.jsonl"
+        with start(["measure", "--plan", plan, "--out", out, "--threads", 1],
+                   2) as ranks, open(plan, "w", encoding="utf-8") as requests:
+            print(json.dumps(small), file=requests, flush=True)
+            end = time.time() + 60
+            while time.time() < end and not (out.exists() and
+                                             out.read_text().endswith("\n")):
+                time.sleep(0.01)
+            pages = int(Path(f"/proc/{ranks.processes[1].pid}/statm")
+                        .read_text().split()[0])
+            most = pages * os.sysconf("SC_PAGE_SIZE") + (8 << 20)
+            resource.prlimit(ranks.processes[1].pid, resource.RLIMIT_AS,
+                             (most, most))
+            print(json.dumps(large), file=requests, flush=True)
+            begin = time.time()
+            results = ranks.wait(60)
+            self.assertLess(time.time() - begin, 10)
+        for code, _, error in results:
+            self.assertEqual(code, 1, error)
+            self.assertIn("out of memory: bert-tiny, batch 256", error)
+            self.assertEqual(len(error.strip().splitlines()), 1, error)
+        self.assertRegex(results[0][2], "^error: rank 1 ")
+        self.assertEqual(len(out.read_text().splitlines()), 1)
 
     def test_ranks_of_one_host_listen_on_its_loopback(self):
         loopback = {"0100007F", "0" * 24 + "01000000",

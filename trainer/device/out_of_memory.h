@@ -8,6 +8,12 @@
 
 namespace trainfare::trainer {
 
+// A step that found no memory. Of several ranks one alone may meet it.
+class OutOfMemory : public model::InputError {
+ public:
+  using InputError::InputError;
+};
+
 bool IsOutOfMemory(const std::exception& error);
 
 // One line: what was asked for, what the memory model says it takes, and what
@@ -16,8 +22,7 @@ std::string OutOfMemoryText(const model::Workload& workload,
                             const std::string& device,
                             const std::exception& error);
 
-// What `body` returns. Throws InputError with that line where it finds no
-// memory.
+// What `body` returns. Throws OutOfMemory with that line where it finds none.
 template <class Body>
 auto WithMemoryReport(const model::Workload& workload,
                       const std::string& device,
@@ -26,7 +31,7 @@ auto WithMemoryReport(const model::Workload& workload,
     return body();
   } catch (const std::exception& error) {
     if (!IsOutOfMemory(error)) throw;
-    throw model::InputError(OutOfMemoryText(workload, device, error));
+    throw OutOfMemory(OutOfMemoryText(workload, device, error));
   }
 }
 

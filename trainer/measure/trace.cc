@@ -66,34 +66,40 @@ void AddPass(EventList& events,
   }
 }
 
+// `path`: that of the object in its record, with a dot behind it.
 std::vector<double> InstantsOf(const json& object,
+                               const char* path,
                                const char* key,
                                size_t count,
                                const std::string& where) {
   auto instants = object.at(key).get<std::vector<double>>();
   if (instants.size() != count) {
-    throw InputError(
-        fmt::format("{}: timeline.{}: expected {} instants, got {}",
-                    where,
-                    key,
-                    count,
-                    instants.size()));
+    throw InputError(fmt::format("{}: {}{}: expected {} instants, got {}",
+                                 where,
+                                 path,
+                                 key,
+                                 count,
+                                 instants.size()));
   }
   return instants;
 }
 
 // Buckets of gradients on their way between ranks; `begin_s` is when the
 // backward pass began that they belong to.
-void AddBuckets(EventList& events, const json& sample, double begin_s) {
+void AddBuckets(EventList& events,
+                const json& sample,
+                const std::string& where,
+                double begin_s) {
   if (!sample.contains("bucket_start_s")) return;
   const auto start = sample.at("bucket_start_s").get<std::vector<double>>();
-  const auto end = sample.at("bucket_end_s").get<std::vector<double>>();
+  const auto end =
+      InstantsOf(sample, "samples.", "bucket_end_s", start.size(), where);
   events.Name("thread_name", "gradients between ranks", Track::kGradients);
   for (size_t i = 0; i < start.size(); ++i) {
     events.Add(fmt::format("bucket {}", i),
                "gradients",
                begin_s + start[i],
-               begin_s + end.at(i),
+               begin_s + end[i],
                Track::kGradients);
   }
 }
@@ -134,6 +140,7 @@ Trace TraceOf(const json& record,
   }
   const auto parts = record.at("parts").get<std::vector<std::string>>();
   const json& timeline = sample.at("timeline");
+  constexpr const char* kTimeline = "timeline.";
   const auto number = sample.at("step").get<int64_t>();
   EventList events;
   events.Name("process_name", Title(record));
@@ -142,23 +149,28 @@ Trace TraceOf(const json& record,
              "step",
              0,
              sample.at("step_s").get<double>());
-  for (const json& pass : timeline.at("passes")) {
-    AddPass(events,
-            "forward",
-            InstantsOf(pass, "forward_at_s", parts.size() + 1, where),
-            parts,
-            /*reversed=*/false);
-    AddPass(events,
-            "backward",
-            InstantsOf(pass, "backward_at_s", parts.size() + 1, where),
-            parts,
-            /*reversed=*/true);
+  const json& passes = timeline.at("passes");
+  if (passes.empty()) throw InputError(where + ": timeline.passes: empty");
+  for (const json& pass : passes) {
+    AddPass(
+        events,
+        "forward",
+        InstantsOf(pass, kTimeline, "forward_at_s", parts.size() + 1, where),
+        parts,
+        /*reversed=*/false);
+    AddPass(
+        events,
+        "backward",
+        InstantsOf(pass, kTimeline, "backward_at_s", parts.size() + 1, where),
+        parts,
+        /*reversed=*/true);
   }
   // Only the last micro-batch sends; accumulation keeps the others' gradients.
   const double last_backward_s =
-      timeline.at("passes").back().at("backward_at_s").front().get<double>();
-  AddBuckets(events, sample, last_backward_s);
-  const auto optimizer = InstantsOf(timeline, "optimizer_at_s", 2, where);
+      passes.back().at("backward_at_s").front().get<double>();
+  AddBuckets(events, sample, where, last_backward_s);
+  const auto optimizer =
+      InstantsOf(timeline, kTimeline, "optimizer_at_s", 2, where);
   events.Add("optimizer", "phase", optimizer[0], optimizer[1]);
   return {{"traceEvents", events.Take()},
           {"displayTimeUnit", "ms"},
@@ -174,6 +186,22 @@ json ParseLine(const std::string& text, const std::string& file, int line) {
     throw InputError(file, line, 0, "expected one JSON object a line");
   }
   return value;
+}
+
+// Whether the record of a line is of a step.
+bool IsStep(const json& value,
+            const std::string& text,
+            const std::string& file,
+            int line) {
+  const auto kind = value.find("kind");
+  if (kind == value.end() || kind->is_null()) return false;
+  if (kind->is_string()) return *kind == "step";
+  const auto place = hardware::FindInJson(text, "kind");
+  throw InputError(
+      file,
+      line,
+      place ? place->column : 0,
+      fmt::format("kind: expected a text, got {}", hardware::ShownJson(*kind)));
 }
 
 struct Found {
@@ -192,8 +220,11 @@ Found FindRecord(const TraceOptions& options) {
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     if (options.line && line != *options.line) continue;
-    json value = ParseLine(text, options.records, static_cast<int>(line));
-    if (value.value("kind", "") == "step") found = {std::move(value), line};
+    const int number = static_cast<int>(line);
+    json value = ParseLine(text, options.records, number);
+    if (IsStep(value, text, options.records, number)) {
+      found = {std::move(value), line};
+    }
   }
   if (found.line == 0) {
     throw InputError(

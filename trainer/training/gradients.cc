@@ -51,12 +51,11 @@ void WriteGradients(const GradientOptions& options, at::Device device) {
   std::vector<Parameter> results = {{"logits", output.logits},
                                     {"loss", output.loss}};
   for (const Parameter& parameter : transformer.parameters()) {
+    if (!parameter.value.requires_grad()) continue;
     const at::Tensor& gradient = parameter.value.grad();
-    if (!gradient.defined() && !parameter.value.requires_grad()) continue;
-    // An expert that no token was sent to has none.
-    results.push_back(
-        {parameter.name,
-         gradient.defined() ? gradient : at::zeros_like(parameter.value)});
+    // An expert that no token was sent to has zeros (experts.cc).
+    ENSURE(gradient.defined(), "what trains has a gradient");
+    results.push_back({parameter.name, gradient});
   }
   SaveTensors(options.out, results);
 }

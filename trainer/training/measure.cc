@@ -280,18 +280,6 @@ void TimeSteps(const MeasureRequest& request,
   }
 }
 
-// What is known of a session once its steps are done.
-void AddOutcome(Session& session, StepRecord& record) {
-  if (session.time_parts()) record.parts = session.parts();
-  record.optimizer_launches = session.optimizer_launches();
-  if (const auto scale = session.loss_scale()) {
-    record.skipped_steps = scale->skipped_steps;
-  }
-  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
-  record.peak_memory_bytes = peak.held_bytes;
-  record.peak_allocated_bytes = peak.allocated_bytes;
-}
-
 }  // namespace
 
 std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
@@ -323,12 +311,19 @@ std::optional<StepRecord> Measurer::RunSteps(const MeasureRequest& request) {
     return std::nullopt;
   }
   if (monitor.begun()) record.conditions = monitor.End();
-  AddOutcome(session, record);
+  session.AddOutcome(record);
   RequireDeviceTime(record);
   return record;
 }
 
 namespace {
+
+// Whether all ranks find it: what is wrong with a request. What fails on one
+// alone (memory) must end all, since the others wait in a collective.
+bool FailsEverywhere(const std::exception& error) {
+  return dynamic_cast<const InputError*>(&error) != nullptr &&
+         dynamic_cast<const OutOfMemory*>(&error) == nullptr;
+}
 
 bool IsBlank(const std::string& line) {
   return line.find_first_not_of(" \t\r") == std::string::npos;
@@ -421,11 +416,8 @@ int AnswerPlan(
     try {
       answers = answer(ParseMeasureRequest(line));
     } catch (const std::exception& error) {
-      // What fails on one rank alone (memory) must end all: the others wait
-      // in a collective. What is wrong with a request, all of them find.
-      const bool everywhere =
-          dynamic_cast<const InputError*>(&error) != nullptr;
-      if (!IsBadRequest(error) || (ranks.several() && !everywhere)) throw;
+      if (!IsBadRequest(error)) throw;
+      if (ranks.several() && !FailsEverywhere(error)) throw;
       answers = {ErrorJsonLine(line, FirstLine(error))};
     }
     if (records) {

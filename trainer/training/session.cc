@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/stack_rules.h"
+#include "trainer/device/device_memory.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
 #include "trainer/optimizer/make_optimizer.h"
@@ -99,6 +100,17 @@ std::optional<RankDescription> Session::DescribeRanks() const {
                          communicator.transport(),
                          ranks_->bucket_bytes(),
                          ranks_->layers()};
+}
+
+void Session::AddOutcome(StepRecord& record) const {
+  if (time_parts()) record.parts = parts();
+  record.optimizer_launches = optimizer_launches();
+  if (const auto scale = loss_scale()) {
+    record.skipped_steps = scale->skipped_steps;
+  }
+  const PeakMemory peak = PeakMemoryOf(transformer_->device());
+  record.peak_memory_bytes = peak.held_bytes;
+  record.peak_allocated_bytes = peak.allocated_bytes;
 }
 
 void RequireRanOn(at::Device asked, const at::Tensor& result) {

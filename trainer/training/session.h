@@ -65,6 +65,8 @@ class Session {
   void Reset(uint64_t seed);
   // nullopt where no launcher made this process a rank.
   std::optional<RankDescription> DescribeRanks() const;
+  // What is known once its steps are done.
+  void AddOutcome(StepRecord& record) const;
 
   // Logits without dropout or gradients.
   at::Tensor Predict(const Batch& batch) const;

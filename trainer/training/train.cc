@@ -76,18 +76,6 @@ StepRecord RecordOf(const TrainOptions& options,
   return record;
 }
 
-// What it says behind the last.
-void FinishRecord(Session& session, StepRecord& record) {
-  record.parts = session.parts();
-  record.optimizer_launches = session.optimizer_launches();
-  if (const auto scale = session.loss_scale()) {
-    record.skipped_steps = scale->skipped_steps;
-  }
-  const PeakMemory peak = PeakMemoryOf(session.transformer().device());
-  record.peak_memory_bytes = peak.held_bytes;
-  record.peak_allocated_bytes = peak.allocated_bytes;
-}
-
 void PrintResult(const StepRecord& record) {
   std::cout << fmt::format("steps {}  loss {:.6f}",
                            record.samples.size(),
@@ -146,7 +134,7 @@ int Train(const TrainOptions& given,
   ResetPeakMemory(session.transformer().device());
   const Ending ending =
       TrainSteps(options, steps, share, feed, session, checkpoint, record);
-  FinishRecord(session, record);
+  session.AddOutcome(record);
   if (session.ranks() != nullptr && !WeightsAreLost(ending)) {
     session.ranks()->GatherParameters();
   }

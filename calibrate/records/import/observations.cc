@@ -154,6 +154,11 @@ void AddPublished(const std::string& folder, ObservationFiles& files) {
   move(published.sources, files.sources);
 }
 
+// By its name: an MLPerf log, or none.
+bool IsLog(const fs::path& name) {
+  return name.extension() == ".txt" || name.extension() == ".log";
+}
+
 // A log of another trainer does not say what was trained on what.
 const RunContext& Require(const std::optional<RunContext>& run,
                           const std::string& path) {
@@ -182,6 +187,11 @@ void AddLog(const std::string& path,
 
 }  // namespace
 
+bool SaysWhatWasTrained(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !IsLog(path) && !IsTrainerState(path);
+}
+
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,
                                   const std::optional<RunContext>& run) {
   ObservationFiles files;
@@ -189,6 +199,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
     const fs::path name(path);
     const std::string suffix = name.extension().string();
     const size_t before = files.observations.size();
+    hardware::RequireThere(path);
     if (fs::is_directory(name)) {
       AddPublished(path, files);
       continue;
@@ -197,7 +208,7 @@ ObservationFiles ReadObservations(const std::vector<std::string>& paths,
       AddTable(path, files);
     } else if (IsTrainerState(path)) {
       files.observations.push_back(ReadTrainerState(path, Require(run, path)));
-    } else if (suffix == ".txt" || suffix == ".log") {
+    } else if (IsLog(name)) {
       AddLog(path, run, files);
     } else if (suffix == ".jsonl" || suffix == ".json") {
       AddRecords(path, files);

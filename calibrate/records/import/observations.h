@@ -24,6 +24,10 @@ ObservationFiles ReadObservations(
     const std::vector<std::string>& paths,
     const std::optional<RunContext>& run = std::nullopt);
 
+// Whether a file that is there needs no such words: records, a table, published
+// figures. Throws InputError where it cannot be read.
+bool SaysWhatWasTrained(const std::string& path);
+
 struct MadeFit {
   Fit fit;
   std::vector<std::string> notes;  // of ranks that were not used

@@ -17,6 +17,7 @@
 #include "calibrate/fit/device_fit.h"
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_folders.h"
+#include "calibrate/fit/fit_json.h"
 #include "calibrate/fit/prior_fit.h"
 #include "calibrate/fit/step_model.h"
 #include "hardware/files/data_directory.h"
@@ -63,9 +64,14 @@ void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-Fit SmallFit() {
+hardware::Device SmallDevice() {
   hardware::Device device = hardware::HostCpu();
   device.reported_name = "Example \"9000\" \\ 2";
+  return device;
+}
+
+std::vector<Observation> SmallRuns() {
+  const hardware::Device device = SmallDevice();
   std::vector<Observation> observations;
   const Fit prior = PriorFit(device);
   for (const int64_t batch : {1, 16}) {
@@ -81,7 +87,11 @@ Fit SmallFit() {
         StepModel(device, workload).Time(prior.Values()).total() * 1.1;
     observations.push_back(observation);
   }
-  Fit fit = FitDevice(device, observations);
+  return observations;
+}
+
+Fit SmallFit() {
+  Fit fit = FitDevice(SmallDevice(), SmallRuns());
   fit.provenance.source = "trainer";
   fit.provenance.host = "Linux 6.1, 2 cores\ttab";
   fit.provenance.software = "libtorch 2.11.0";
@@ -138,6 +148,25 @@ TEST_CASE("a fit file reads back as it was, byte for byte") {
   // Nothing is left beside it.
   CHECK(std::distance(fs::directory_iterator(fs::path(path).parent_path()),
                       fs::directory_iterator()) == 2);
+}
+
+// Of one run alone nothing is left that would predict it.
+TEST_CASE("the left-out error of one run alone is not known") {
+  const Folder folder;
+  const std::string path = folder / "one.yaml";
+  Fit two = SmallFit();
+  REQUIRE(two.LeftOutError().has_value());
+  two.provenance.runs = 1;
+  CHECK_FALSE(two.LeftOutError().has_value());
+
+  const Fit one = FitDevice(SmallDevice(), {SmallRuns().front()});
+  CHECK(one.provenance.runs == 1);
+  CHECK_FALSE(one.leave_one_out_error.has_value());
+  CHECK(FitJson(one).find("\"leave_one_out_error\": null") !=
+        std::string::npos);
+  SaveFit(one, path);
+  CHECK(Contents(path).find("leave_one_out") == std::string::npos);
+  CHECK_FALSE(LoadFit(path).leave_one_out_error.has_value());
 }
 
 TEST_CASE("a file leaves out its sources where there is one, named already") {
@@ -536,6 +565,7 @@ TEST_CASE("a name that is not UTF-8 does not make a fit unreadable") {
 TEST_CASE("a bad file in a folder of fits is named, and the others are read") {
   const Folder folder;
   Fit fit = SmallFit();
+  fs::create_directories(folder / "fits");
   SaveFit(fit, folder / "fits/good.yaml");
   const std::string bad = folder / "fits/bad.yaml";
   Write(bad, "device: \"cpu\"\nkind: cqu\n");
@@ -582,6 +612,7 @@ TEST_CASE("a place that cannot be written is one line, and nothing is left") {
 
 TEST_CASE("fits of the user come first, from where they are told to be") {
   const Folder folder;
+  fs::create_directories(folder / "fits");
   SaveFit(SmallFit(), folder / "fits/mine.yaml");
   ::setenv("TRAINFARE_FITS", (folder / "fits").c_str(), 1);
   CHECK(UserFitDirectory() == folder / "fits");

@@ -12,6 +12,7 @@
 #include "calibrate/fit/fit_file.h"
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/models/device_models.h"
+#include "model/error.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -64,6 +65,8 @@ TEST_CASE("a fit stays where the new one is worse, and that says in what") {
         }) == "it has 82 runs, the new one 1");
   CHECK(why([](Fit& fit) { fit.provenance.runs = 40; }) ==
         "it has 82 runs, the new one 40");
+  CHECK(why([](Fit& fit) { fit.leave_one_out_error.reset(); }) ==
+        "its left-out error is 2.0 %, the new one has none");
   CHECK(why([](Fit& fit) { fit.leave_one_out_error = 0.46; }) ==
         "its left-out error is 2.0 %, the new one's 46.0 %");
   CHECK(why([](Fit& fit) { fit.range.settings = {"bf16 eager"}; }) ==
@@ -90,6 +93,7 @@ TEST_CASE("a fit is kept, or what gave way is") {
   const fs::path folder =
       fs::temp_directory_path() /
       ("trainfare_replacement_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
   const std::string path = (folder / "fit.yaml").string();
   const Fit good = GoodFit();
   Fit poor = GoodFit();
@@ -127,13 +131,47 @@ TEST_CASE("a fit is kept, or what gave way is") {
   CHECK(LoadFit(path).provenance.runs == 1);
   CHECK(LoadFit(path + ".old").provenance.runs == 82);
 
-  // No fit at all: nothing to compare with, and nothing is lost.
-  std::ofstream(path) << "model: bert-tiny\n";
+  // A fit in turn gives way to the next.
+  placed = PlaceFit(good, path, Replace::kAlways, false);
+  CHECK(placed.note.ends_with(" is kept as " + path + ".old"));
+  CHECK(LoadFit(path + ".old").provenance.runs == 1);
+
+  // A fit that cannot be read any more: nothing to compare with, and nothing is
+  // lost.
+  const std::string broken = "device: cpu\nkind: cpu\n";
+  std::ofstream(path) << broken;
   placed = PlaceFit(good, path, Replace::kIfNotWorse, false);
   CHECK(placed.in_place);
-  CHECK(placed.note.starts_with(path + ":1:1: missing key \"device\""));
-  CHECK(placed.note.ends_with("; it is kept as " + path + ".old"));
+  CHECK(placed.note.starts_with(path + ":1:1: missing key \""));
+  CHECK(placed.note.ends_with("; it is kept as " + path + ".old.2"));
+  CHECK(fs::file_size(path + ".old.2") == broken.size());
+  CHECK(LoadFit(path + ".old").provenance.runs == 1);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("somebody else's file gives way to no fit") {
+  const fs::path folder =
+      fs::temp_directory_path() /
+      ("trainfare_others_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const std::string path = (folder / "job.yaml").string();
+  std::ofstream(path) << "model: bert-tiny\n";
+  CHECK_THROWS_WITH_AS(
+      PlaceFit(GoodFit(), path, Replace::kAlways, false),
+      (path + ": expected a new file, or a fit to replace; the one that is "
+              "there is none")
+          .c_str(),
+      model::InputError);
+  CHECK(fs::file_size(path) == 17);
+  // Nor does one that has the name under which a fit is kept.
+  fs::rename(path, path + ".old");
+  PlaceFit(GoodFit(), path, Replace::kAlways, false);
+  const Placed placed = PlaceFit(GoodFit(), path, Replace::kAlways, false);
+  CHECK(placed.note.ends_with(" is kept as " + path + ".old.2"));
   CHECK(fs::file_size(path + ".old") == 17);
+  // What is empty is nobody's.
+  std::ofstream(path, std::ios::trunc).close();
+  CHECK(PlaceFit(GoodFit(), path, Replace::kIfNotWorse, false).in_place);
   fs::remove_all(folder);
 }
 

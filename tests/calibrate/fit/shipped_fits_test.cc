@@ -230,7 +230,7 @@ TEST_CASE("rows left out by leverage are as their refits" *
     }
     CHECK(sum / static_cast<double>(fit.runs.size()) <
           0.1 * refits.residual_scatter);
-    CHECK(std::abs(fit.leave_one_out_error - refits.leave_one_out_error) <
+    CHECK(std::abs(fit.LeftOutError().value() - refits.LeftOutError().value()) <
           0.1 * refits.residual_scatter);
   }
 }

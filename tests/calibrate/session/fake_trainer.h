@@ -24,7 +24,8 @@ namespace trainfare::calibrate {
 
 // Answers requests for bert-tiny. FAKE_MODE: "" answers all; "interrupt" sends
 // SIGINT to its parent on the third request and reports that run when told to
-// end; "refuse" refuses everything; "die" ends on the third request; "cut"
+// end; "interrupt-first" on the first, and ends without an answer; "refuse"
+// refuses everything; "die" ends on the third request; "cut"
 // writes half a record and ends; "other" ran on another processor; "disturbed"
 // is disturbed at every second request, then takes three times as long; "busy"
 // is disturbed always; "no-ranks" fails where it is one of several ranks;
@@ -145,6 +146,9 @@ for line in sys.stdin:
     if mode == "cut" and number == 3:
         sys.stdout.write(record(request, number)[:100])
         sys.exit(0)
+    if mode == "interrupt-first":
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(30)
     if mode == "interrupt" and number == 3:
         def finish(*_):
             print(record(request, number), flush=True)
@@ -160,7 +164,7 @@ class FakeTrainer {
   explicit FakeTrainer(const char* mode)
       : folder_(std::filesystem::temp_directory_path() /
                 ("trainfare_command_test_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directories(folder_ / "fits");
     const std::string program = (folder_ / "fake-trainer").string();
     std::ofstream(program) << kFakeTrainer;
     ::chmod(program.c_str(), 0755);

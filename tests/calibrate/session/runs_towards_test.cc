@@ -106,6 +106,18 @@ TEST_CASE("the runs are the asked model's, as this machine can run them") {
   CHECK(std::any_of(more.candidates.begin(), more.candidates.end(), whole));
 }
 
+// As short as what is asked, where that is shorter than the shortest else.
+TEST_CASE("a short length is run at its own") {
+  model::Workload w = Asked();
+  w.architecture = model::FindArchitecture("bert-tiny");
+  w.sequence_length = 8;
+  const PlanOptions plan = PlanTowards(Host(16.0), {w});
+  REQUIRE(!plan.candidates.empty());
+  for (const model::Workload& run : plan.candidates) {
+    CHECK(run.sequence_length == 8);
+  }
+}
+
 TEST_CASE("what the trainer does not have is left to the formulas") {
   model::Workload w = Asked();
   w.architecture = model::FindArchitecture("bert-base-uncased");
@@ -178,6 +190,10 @@ TEST_CASE("a machine that holds no size of it says so") {
   model::Workload w = Asked();
   w.precision = model::Precision::kFp8;
   CHECK_THROWS_AS(PlanTowards(Host(16.0), {w}), model::InputError);
+  CHECK_THROWS_WITH_AS(
+      PlanTowards(hardware::DeviceCatalog::Shipped().Find("h100_sxm"), {w}),
+      "precision: the trainer has fp32, tf32, fp16 and bf16, got fp8",
+      model::InputError);
 }
 
 TEST_CASE("a plan is towards what is asked for, else towards the models") {

@@ -3,9 +3,12 @@
 #include "calibrate/session/session_files.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -32,6 +35,26 @@ TEST_CASE("--fresh forgets, and sets aside what was there" *
   Calibrate(options, fresh_log);
   CHECK(fresh_log.str().find("going on from") == std::string::npos);
   CHECK(LinesOf(fake / "fits/here.partial.jsonl.old") == 3);
+  // What was set aside before stays there.
+  std::ofstream(fake / "fits/here.partial.jsonl") << "runs of today\n";
+  Calibrate(options, fresh_log);
+  CHECK(LinesOf(fake / "fits/here.partial.jsonl.old") == 3);
+  CHECK(LinesOf(fake / "fits/here.partial.jsonl.old.2") == 1);
+}
+
+TEST_CASE("a tail that cannot be cut leaves no file open") {
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), {});
+  };
+  const fs::path folder = fs::temp_directory_path() /
+                          ("trainfare_tail_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const internal::SessionFiles files((folder / "fit.yaml").string());
+  REQUIRE(::mkfifo(files.partial().c_str(), 0600) == 0);
+  const auto before = open_files();
+  CHECK_FALSE(files.DropTail());
+  CHECK(open_files() == before);
+  fs::remove_all(folder);
 }
 
 // What is cut off of a last line is cut from a file of ours alone.

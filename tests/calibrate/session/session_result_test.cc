@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -41,6 +42,19 @@ TEST_CASE("a good fit stays where a calibration is interrupted early" *
   CHECK(third.interrupted);
   CHECK(LoadFit(options.output).provenance.runs == 3);
   CHECK(LoadFit(options.output + ".old").provenance.runs == runs);
+}
+
+TEST_CASE("interrupted before the first run, nothing is said to be kept" *
+          doctest::skip(NoPython())) {
+  const FakeTrainer fake("interrupt-first");
+  std::ostringstream log;
+  const CalibrateResult result = Calibrate(fake.Options(), log);
+  CHECK(result.interrupted);
+  CHECK_FALSE(result.fit.has_value());
+  CHECK(result.records_path.empty());
+  CHECK(log.str().ends_with("calibrate: interrupted before the first run\n"));
+  CHECK(log.str().find("kept") == std::string::npos);
+  CHECK(std::filesystem::is_empty(fake / "fits"));
 }
 
 TEST_CASE("a finished calibration leaves fit and records of the one before" *

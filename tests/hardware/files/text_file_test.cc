@@ -23,6 +23,10 @@ TEST_CASE("a file is read as it is, and what is none says why") {
   };
   CHECK(message(folder.path() + "/none") ==
         "none: cannot be opened: No such file or directory");
+  CHECK_THROWS_WITH_AS(RequireThere("/no/such"),
+                       "/no/such: cannot be opened: No such file or directory",
+                       model::InputError);
+  CHECK_NOTHROW(RequireThere(folder.path()));
   CHECK_THROWS_WITH_AS(
       ReadTextFile(folder.path(), "a text"),
       (folder.path() + ": expected a text, got a directory").c_str(),

@@ -75,6 +75,16 @@ TEST_CASE("a folder that is not there is said") {
       WriteWholeFile("nowhere/f", "x"),
       "nowhere/f: cannot be written: No such file or directory",
       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      RequireWritable("nowhere/f"),
+      "nowhere/f: cannot be written: No such file or directory",
+      model::InputError);
+  const TemporaryFolder folder;
+  const std::string below = folder.Write("file", "in the way") + "/f";
+  CHECK_THROWS_WITH_AS(RequireWritable(below),
+                       (below + ": cannot be written: Not a directory").c_str(),
+                       model::InputError);
+  CHECK_NOTHROW(RequireWritable(folder.path() + "/f"));
 }
 
 }  // namespace trainfare::hardware

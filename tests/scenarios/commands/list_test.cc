@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit/fit.h"
@@ -37,6 +38,7 @@ TEST_CASE("the list of fits says which ranks' ring they know") {
   const FitFolder folder;
   calibrate::Fit fit = calibrate::PriorFit(
       hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb"));
+  std::filesystem::create_directories(folder.Path("fits"));
   calibrate::SaveFit(fit, folder.Path("fits/plain.yaml"));
   calibrate::RankFit group;
   group.network.ranks = 2;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -785,6 +786,7 @@ TEST_CASE("this machine stands beside the instances once it was calibrated") {
   CHECK(rows_here(before) == 0);
   calibrate::Fit fit = calibrate::PriorFit(hardware::HostCpu());
   fit.measured_device = hardware::HostCpu();
+  std::filesystem::create_directories(fits.Path("fits"));
   calibrate::SaveFit(fit, fits.Path("fits/mine.yaml"));
   const Report after = Recommend(options);
   CHECK(rows_here(after) == 1);

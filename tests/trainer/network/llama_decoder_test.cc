@@ -17,6 +17,7 @@
 #include "tests/trainer/random_batch.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/experts.h"
+#include "trainer/network/linear.h"
 #include "trainer/network/make_transformer.h"
 #include "trainer/network/rotary.h"
 #include "trainer/runtime/host_allocator.h"
@@ -309,6 +310,25 @@ DOCTEST_TEST_CASE("tokens go to their best experts and come back weighted") {
   sums = route(2, true);
   DOCTEST_CHECK(sums[2] ==
                 doctest::Approx(3.0 * (10.0 * first + 100.0 * (1.0 - first))));
+}
+
+// Optimizers and other ranks ask for the gradient of every expert.
+DOCTEST_TEST_CASE("an expert that no token was sent to has gradients of zero") {
+  const at::Tensor tokens =
+      at::tensor({1.0, 2.0}, at::kDouble).view({2, 1}).requires_grad_(true);
+  const at::Tensor scores =
+      at::tensor({1.0, 0.0, 3.0, 0.0}, at::kDouble).view({2, 2});
+  std::vector<at::Tensor> weights;
+  for (int e = 0; e < 2; ++e) {
+    weights.push_back(at::ones({1, 1}, at::kDouble).requires_grad_(true));
+  }
+  const Expert expert = [&](int64_t e, const at::Tensor& sent) {
+    return Linear(sent, weights[static_cast<size_t>(e)], {});
+  };
+  RouteToExperts(tokens, scores, {1, true}, expert).sum().backward();
+  DOCTEST_CHECK(weights[0].grad().item<double>() == 3.0);
+  DOCTEST_REQUIRE(weights[1].grad().defined());
+  DOCTEST_CHECK(weights[1].grad().item<double>() == 0.0);
 }
 
 DOCTEST_TEST_CASE("rotary positions turn pairs by their angle") {

@@ -177,6 +177,12 @@ DOCTEST_TEST_CASE("a trace of what was not recorded is refused") {
   record["samples"][2]["timeline"]["passes"][0]["backward_at_s"].erase(0);
   DOCTEST_CHECK(message(record, 2) ==
                 "f:3: timeline.backward_at_s: expected 5 instants, got 4");
+  record["samples"][1]["bucket_start_s"] = {0.001, 0.002};
+  record["samples"][1]["bucket_end_s"] = {0.0015};
+  DOCTEST_CHECK(message(record, 1) ==
+                "f:3: samples.bucket_end_s: expected 2 instants, got 1");
+  record["samples"][1]["timeline"]["passes"] = json::array();
+  DOCTEST_CHECK(message(record, 1) == "f:3: timeline.passes: empty");
   record.erase("workload");
   DOCTEST_CHECK(message(record, 0).find("f:3: not a record of a step: ") == 0);
 }

@@ -249,8 +249,16 @@ TEST_CASE("a table that is not right says where") {
             .c_str(),
         InputError);
   }
-  CHECK_THROWS_WITH_AS(ReadObservations({"numbers.xlsx"}),
-                       "numbers.xlsx: expected a file of measurements: .jsonl, "
+  // By its ending, once it is there.
+  for (const char* absent : {"numbers.xlsx", "numbers", "numbers.csv"}) {
+    CHECK_THROWS_WITH_AS(
+        ReadObservations({absent}),
+        (std::string(absent) + ": cannot be opened: No such file or directory")
+            .c_str(),
+        InputError);
+  }
+  CHECK_THROWS_WITH_AS(ReadObservations({"/dev/null"}),
+                       "/dev/null: expected a file of measurements: .jsonl, "
                        ".csv, a trainer_state.json, an MLPerf log (.txt, "
                        ".log), or a folder of published figures",
                        InputError);
