@@ -100,6 +100,9 @@ class Records(Case):
             "--scenario, --batch: say what a log of --from trained, and there "
             "is none; t4.csv says so itself",
             "calibrate", "--from", table, "--scenario", *asked, "--batch", "4")
+        cut = self.write("cut.json", '{"log_history": [')
+        self.begins(1, f"{cut}:1", "calibrate", "--from", cut, "--scenario",
+                    *asked)
         self.good("calibrate", "--from", state, table, "--scenario", *asked,
                   "--output", fit)
 

@@ -189,7 +189,14 @@ void AddLog(const std::string& path,
 
 bool SaysWhatWasTrained(const std::string& path) {
   std::error_code ignored;
-  return fs::exists(path, ignored) && !IsLog(path) && !IsTrainerState(path);
+  if (!fs::exists(path, ignored) || IsLog(path)) return false;
+  if (fs::path(path).extension() != ".json") return true;
+  // Records, or a trainer_state.json that may be cut short.
+  try {
+    return !IsTrainerState(path) && !ReadMeasurements(path).runs.empty();
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 ObservationFiles ReadObservations(const std::vector<std::string>& paths,

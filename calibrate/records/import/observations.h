@@ -25,7 +25,7 @@ ObservationFiles ReadObservations(
     const std::optional<RunContext>& run = std::nullopt);
 
 // Whether a file that is there needs no such words: records, a table, published
-// figures. Throws InputError where it cannot be read.
+// figures. False for what cannot be read.
 bool SaysWhatWasTrained(const std::string& path);
 
 struct MadeFit {
