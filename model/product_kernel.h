@@ -37,4 +37,15 @@ inline Precision OperandsOf(const Kernel& kernel, Precision precision) {
   return kernel.in_bf16 ? Precision::kBf16 : OutsideBlockProducts(precision);
 }
 
+// A sum of gradients as the product writes it that makes them, where one compiler
+// has both: what stands is read, and the sum is written in place of what it
+// would have written (C = A B + C).
+inline Kernel AddedByProduct(Kernel add) {
+  add.bytes_written = 2 * add.bytes_written - add.bytes_read;
+  add.bytes_read = add.parameter_bytes_written;
+  add.parameter_bytes = add.bytes();
+  add.parameter_bytes_written = add.bytes_written;
+  return add;
+}
+
 }  // namespace trainfare::model

@@ -64,6 +64,18 @@ inline double ShareOfBusiestCore(const Device& device,
          static_cast<double>(workload.batch);
 }
 
+// A kernel as the chip runs it: a compiler of the whole graph adds gradients to
+// those that stand where their product is written.
+inline model::Kernel AsCompiled(const model::Workload& workload,
+                                const model::Kernel& kernel) {
+  const model::StackRules& rules = model::RulesOf(workload);
+  const bool by_chip = rules.block == model::BlockKernels::kCompiled &&
+                       workload.stack.fusion != model::Fusion::kXla;
+  return by_chip && kernel.name == "gradient add"
+             ? model::AddedByProduct(kernel)
+             : kernel;
+}
+
 // Whether a kernel is only written down: where a whole graph is compiled for
 // such a chip, a weight changes its width as a product loads it. Its model
 // leaves such a kernel out.

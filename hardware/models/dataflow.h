@@ -103,8 +103,9 @@ StepTime<T> DataflowStep(const Device& device,
         model::Seconds<> at_peak;
         double weight_bytes = 0;
         double stages = 0;
-        for (const model::Kernel& kernel : kernels.Of(segment)) {
-          if (CastInProduct(workload, kernel)) continue;
+        for (const model::Kernel& listed : kernels.Of(segment)) {
+          if (CastInProduct(workload, listed)) continue;
+          const model::Kernel kernel = AsCompiled(workload, listed);
           const auto times = static_cast<double>(kernel.launches);
           if (kernel.matrix_flops > 0) {
             const double filled = SystolicShare(

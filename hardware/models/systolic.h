@@ -140,8 +140,9 @@ StepTime<T> SystolicStep(const Device& device,
       kernels,
       [&](const model::Segment& segment) {
         PhaseTime<T> time;
-        for (const model::Kernel& kernel : kernels.Of(segment)) {
-          if (CastInProduct(workload, kernel)) continue;
+        for (const model::Kernel& listed : kernels.Of(segment)) {
+          if (CastInProduct(workload, listed)) continue;
+          const model::Kernel kernel = AsCompiled(workload, listed);
           AddKernel(time,
                     kernel,
                     SystolicKernelTime<T>(

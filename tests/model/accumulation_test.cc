@@ -48,6 +48,19 @@ TEST_CASE("each micro-batch but the first adds to gradients that stand") {
         doctest::Approx(12 * 1'235'814'400.0).epsilon(1e-6));
 }
 
+// XLA adds in the product: what stands is read, the sum written in place of what
+// the product would have written; of a sum in fp32 of gradients in bf16 2 more.
+TEST_CASE("a compiler of the whole step adds in the product") {
+  Workload w = Narrow("llama-3.2-1b", 1, 512);
+  w.stack.fusion = Fusion::kXla;
+  w.accumulation = 8;
+  CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
+        doctest::Approx(2 * 1'235'814'400.0).epsilon(1e-6));
+  w.optimizer.wide_gradients = true;
+  CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
+        doctest::Approx((4 + 2) * 1'235'814'400.0).epsilon(1e-6));
+}
+
 // Sums in fp32 of gradients in bf16: 2 + 4 read, 4 written, by every micro-batch;
 // nothing is left to widen for the masters.
 TEST_CASE("sums in fp32 are added to by every micro-batch") {

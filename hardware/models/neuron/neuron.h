@@ -125,8 +125,9 @@ inline NeuronWork NeuronWorkOf(const Device& device,
   const double of_core = ShareOfBusiestCore(device, workload, segment.phase);
   const auto of_chip = static_cast<double>(device.cores);
   NeuronWork work;
-  for (const model::Kernel& kernel : kernels.Of(segment)) {
-    if (CastInProduct(workload, kernel)) continue;
+  for (const model::Kernel& listed : kernels.Of(segment)) {
+    if (CastInProduct(workload, listed)) continue;
+    const model::Kernel kernel = AsCompiled(workload, listed);
     const auto times = static_cast<double>(kernel.launches);
     const double share = times * of_core;
     if (kernel.matrix_flops > 0) {

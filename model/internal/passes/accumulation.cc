@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/parallel.h"
+#include "model/product_kernel.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -20,6 +21,7 @@ void AccumulateGradients(Pass& pass) {
   pass.last().parameter_bytes = pass.last().bytes();
   pass.last().parameter_bytes_written = pass.last().bytes_written;
   pass.last().launches = tensors;
+  if (w.stack.fusion == Fusion::kXla) pass.last() = AddedByProduct(pass.last());
 }
 
 }  // namespace trainfare::model::internal
