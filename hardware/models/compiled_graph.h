@@ -9,6 +9,7 @@
 #include "model/kernel_list.h"
 #include "model/kernels.h"
 #include "model/optimizer_kernels.h"
+#include "model/product_kernel.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
 #include "model/workload.h"

@@ -435,6 +435,28 @@ TEST_CASE("a compiled update of Adafactor moves its tensors, by hand") {
   CHECK(models::FusedOptimizerBytes(w, kernel) == 4.0 * 1000 * (6 + 2));
 }
 
+// Sums of 1000 gradients in fp32: 8000 bytes read and 4000 written by themselves,
+// 4000 read where the product that makes them adds.
+TEST_CASE("a chip's compiler adds gradients in their product") {
+  model::Workload w;
+  model::Kernel add;
+  add.name = "gradient add";
+  add.bytes_read = 8000;
+  add.bytes_written = 4000;
+  add.parameter_bytes = 12'000;
+  add.parameter_bytes_written = 4000;
+  CHECK(models::AsCompiled(w, add) == add);
+  w.stack.fusion = model::Fusion::kCompiled;
+  const model::Kernel in_product = models::AsCompiled(w, add);
+  CHECK(in_product.bytes_read == 4000);
+  CHECK(in_product.bytes_written == 0);
+  CHECK(in_product.parameter_bytes == 4000);
+  CHECK(in_product.parameter_bytes_written == 0);
+  // What XLA compiles is listed so.
+  w.stack.fusion = model::Fusion::kXla;
+  CHECK(models::AsCompiled(w, add) == add);
+}
+
 // AdamW reads four tensors and writes three; of its two moments in 8 bits each
 // number takes a byte, and 4 for 256 of them: 2 x 1000 x (4 - 1 - 4/256) less.
 TEST_CASE("a compiled update is as wide as its state") {
