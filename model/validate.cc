@@ -199,7 +199,7 @@ void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
   if (a.experts == 0) return;
   RequireCount(a.experts * a.expert_layers(),
-               1,
+               0,
                kMostExpertsInAll,
                "model.experts, those of all layers");
   RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");

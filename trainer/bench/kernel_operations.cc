@@ -131,8 +131,9 @@ std::vector<Operation> OperationsOf(const model::Workload& workload,
       operation.phase = segment.phase;
       operation.kernels = KernelsOf(*row, all.subspan(i));
       i += operation.kernels.size();
-      operation.per_step =
-          segment.repeat * workload.accumulation * TakeRuns(operation.kernels);
+      operation.per_step = segment.repeat *
+                           model::PassesInStep(workload, segment) *
+                           TakeRuns(operation.kernels);
       operation.kind = operation.kernels.back().kind;
       operations.Add(std::move(operation));
     }

@@ -197,6 +197,7 @@ constexpr std::array kRows = {
     Row{"dropout gradient", "", "dropout gradient", &programs::DropoutGradient},
     Row{"embedding add", "", "add", &programs::Add},
     Row{"tied gradient add", "", "add", &programs::Add},
+    Row{"gradient add", "", "add", &programs::Add},
     Row{"embedding scale", "", "scale", &programs::Scale},
     Row{"embedding scale gradient", "", "scale", &programs::Scale},
     Row{"residual add", "", "add", &programs::Add},

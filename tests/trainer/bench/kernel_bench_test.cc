@@ -123,11 +123,10 @@ DOCTEST_TEST_CASE("operations add up to the step that the model counts") {
     Totals step;
     const model::KernelList list = model::ExpandKernels(workload);
     for (const model::Segment& segment : list.segments) {
-      const bool pass = segment.phase != model::Phase::kOptimizer;
       for (int64_t i = segment.begin; i < segment.end; ++i) {
         const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
         const int64_t times = segment.repeat * kernel.launches *
-                              (pass ? workload.accumulation : 1);
+                              model::PassesInStep(workload, segment);
         step.matrix_flops += times * kernel.matrix_flops;
         step.bytes += times * kernel.bytes();
       }
