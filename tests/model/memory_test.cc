@@ -472,8 +472,9 @@ TEST_CASE("a table that is the output layer, too, has three gradients") {
   w.stack.narrow_weights = true;
   w.optimizer.masters = Masters::kNone;
   w.optimizer.implementation = OptimizerImplementation::kFused;
+  const MemorySurroundings none;
   const auto tables = [&] {
-    const internal::RankMemory rank(w, {});
+    const internal::RankMemory rank(w, none);
     for (const MemoryTerm& term : rank.BackwardEnd().terms) {
       if (term.name == "embedding gradient") return term.size;
     }
