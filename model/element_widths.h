@@ -36,4 +36,12 @@ struct Widths {
         mask(w.architecture.dropout > 0 ? kMaskBytes : 0) {}
 };
 
+// Bytes of a parameter as the passes take it, and of its gradient as they make
+// it. LightSeq2 trains narrow ones without fp32 masters, 2 + 2 bytes a parameter
+// (Wang et al. 2022, LightSeq2); others that keep weights narrow have masters;
+// the rest casts fp32 weights.
+inline int64_t ParameterWidth(const Workload& w) {
+  return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+}
+
 }  // namespace trainfare::model

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "model/element_widths.h"
 #include "model/error.h"
 #include "model/overlap.h"
 #include "model/product_kernel.h"
@@ -131,8 +132,7 @@ void AppendCompressionKernels(const Workload& w, std::vector<Kernel>& kernels) {
       // Sums of shards go in 16 bits as they are made; a hook of plain ranks
       // takes what it is given (PyTorch's default_hooks.py).
       if (w.parallel.shard != Shard::kNone && NarrowWeights(w)) return;
-      const int64_t width =
-          NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+      const int64_t width = ParameterWidth(w);
       const std::vector<ParameterTensor> tensors = TrainableTensorsOf(w);
       const auto buckets =
           static_cast<int64_t>(BucketGradients(tensors, width).size());

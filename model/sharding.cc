@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/architecture.h"
+#include "model/element_widths.h"
 #include "model/error.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
@@ -150,8 +151,7 @@ bool GathersInFp8(const Workload& w) {
 }
 
 int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
-  const int64_t width =
-      NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
+  const int64_t width = ParameterWidth(w);
   return (unit.elements - unit.quantised - unit.in_fp8) * width +
          QuantisedBytes(unit.quantised, w.trainable) +
          unit.in_fp8 * kBytesOfFp8;

@@ -82,13 +82,6 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
   return TemporariesOf(w, parameters, by_tensor ? LargestTrained(w) : 0);
 }
 
-// Bytes of a parameter as the passes take it. LightSeq2 trains narrow ones
-// without fp32 masters, 2 + 2 bytes a parameter (Wang et al. 2022, LightSeq2);
-// others that keep weights narrow have masters; the rest casts fp32 weights.
-int64_t ParameterWidth(const Workload& w) {
-  return NarrowWeights(w) ? BytesPerElement(w.precision) : kSingle;
-}
-
 // The root stays in whole to the end, without resharding all blocks to the
 // backward pass. Of blocks two are there, the one at work and the next, and
 // under FSDP none at the loss, and of the lowest it alone; DeepSpeed's ranks
@@ -383,9 +376,7 @@ Moment RankMemory::DuringBackward(MemoryMoment moment,
 Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
   const bool tables = EmbeddingsTrain(w_);
-  const int64_t table =
-      a.vocabulary * a.word_width() *
-      (NarrowWeights(w_) ? BytesPerElement(w_.precision) : kSingle);
+  const int64_t table = a.vocabulary * a.word_width() * ParameterWidth(w_);
   return {MemoryMoment::kBackwardEnd,
           {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(gathered_.at_end)},

@@ -199,7 +199,10 @@ void NextTokenBackward(Pass& pass) {
   const int64_t h = a.hidden;
   VocabularyBackward(pass, LogitsOf(w).rows);
   if (!ChunksLoss(w) && Trains(w, Matrix::kVocabulary)) {
-    AddWeightGradient(pass, "tied gradient add", a.vocabulary * h);
+    AddWeightGradient(pass,
+                      "tied gradient add",
+                      a.vocabulary * h,
+                      ParameterWidth(pass.workload));
   }
   LayerNormBackward(pass, tokens);
   const bool again = w.gradient_checkpointing && w.checkpointed_blocks == 0;
@@ -216,7 +219,10 @@ void NextTokenBackward(Pass& pass) {
   ResidualGradientAdd(pass, tokens);
   if (!w.trainable.everything()) return;
   TableGradient(pass, a.vocabulary, tokens, h);
-  AddWeightGradient(pass, "tied gradient add", a.vocabulary * h);
+  AddWeightGradient(pass,
+                    "tied gradient add",
+                    a.vocabulary * h,
+                    ParameterWidth(pass.workload));
 }
 
 }  // namespace trainfare::model::internal

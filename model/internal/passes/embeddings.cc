@@ -106,7 +106,7 @@ void EmbeddingsBackward(Pass& pass, int64_t tokens) {
 
 void TableGradient(Pass& pass, int64_t rows, int64_t tokens, int64_t width) {
   const int64_t elements = tokens * width;
-  const int64_t bytes = pass.weight_width();
+  const int64_t bytes = ParameterWidth(pass.workload);
   pass.Copy("zero table gradient", rows * width, 0, bytes);
   pass.last().parameter_bytes = pass.last().bytes();
   Kernel& kernel =
@@ -120,13 +120,19 @@ void AddTiedGradient(Pass& pass) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   if (PredictsVocabulary(w) && pass.EagerOutside() && !a.untied_output) {
-    AddWeightGradient(pass, "tied gradient add", a.vocabulary * a.word_width());
+    AddWeightGradient(pass,
+                      "tied gradient add",
+                      a.vocabulary * a.word_width(),
+                      ParameterWidth(w));
   }
 }
 
-void AddWeightGradient(Pass& pass, KernelName name, int64_t elements) {
-  const int64_t width = pass.weight_width();
-  pass.Elementwise(name, elements, 2 * width, width, 1);
+void AddWeightGradient(Pass& pass,
+                       KernelName name,
+                       int64_t elements,
+                       int64_t sum_width) {
+  pass.Elementwise(
+      name, elements, ParameterWidth(pass.workload) + sum_width, sum_width, 1);
   pass.last().parameter_bytes = pass.last().bytes();
   pass.last().parameter_bytes_written = pass.last().bytes_written;
 }

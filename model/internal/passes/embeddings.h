@@ -18,7 +18,11 @@ void TableGradient(Pass& pass, int64_t rows, int64_t tokens, int64_t width);
 // A table that the logits' product reads, too, has two gradients.
 void AddTiedGradient(Pass& pass);
 
-// A second gradient of one weight, in fp32, meets the first.
-void AddWeightGradient(Pass& pass, KernelName name, int64_t elements);
+// Another gradient of weights meets what stands, whose numbers have so many
+// bytes.
+void AddWeightGradient(Pass& pass,
+                       KernelName name,
+                       int64_t elements,
+                       int64_t sum_width);
 
 }  // namespace trainfare::model::internal

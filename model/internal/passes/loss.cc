@@ -73,7 +73,7 @@ void UnitRowsForward(Pass& pass) {
   const Architecture& a = pass.architecture;
   if (!a.unit_output_rows) return;
   const int64_t elements = a.vocabulary * a.word_width();
-  const int64_t width = pass.weight_width();
+  const int64_t width = ParameterWidth(pass.workload);
   constexpr KernelName kName = "unit rows";
   const auto of_weights = [&] {
     pass.last().parameter_bytes = pass.last().bytes();
@@ -97,7 +97,7 @@ void UnitRowsBackward(Pass& pass) {
   if (!a.unit_output_rows || !Trains(w, Matrix::kVocabulary)) return;
   const int64_t rows = a.vocabulary;
   const int64_t elements = rows * a.word_width();
-  const int64_t width = pass.weight_width();
+  const int64_t width = ParameterWidth(pass.workload);
   constexpr KernelName kName = "unit rows gradient";
   const auto operation = [&](int64_t read, int64_t written, int64_t flops) {
     pass.Elementwise(kName, elements, read * width, written * width, flops);

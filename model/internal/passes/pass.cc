@@ -17,10 +17,6 @@ Pass::Pass(const Workload& of)
   list.segments.reserve(12);
 }
 
-int64_t Pass::weight_width() const {
-  return NarrowWeights(workload) ? element : kSingle;
-}
-
 void Pass::Open(Phase phase, SegmentRole role, int64_t repeat) {
   Segment segment;
   segment.phase = phase;

@@ -62,9 +62,6 @@ struct Pass {
   const bool dropout;
   KernelList list;
 
-  // Bytes of a parameter, and of its gradient.
-  int64_t weight_width() const;
-
   bool EagerOutside() const { return rules.eager_outside; }
   bool ByOperation() const { return rules.block == BlockKernels::kByOperation; }
   bool FusedPasses() const { return rules.block == BlockKernels::kFusedPasses; }
