@@ -6,6 +6,7 @@
 #include "model/internal/block_activations.h"
 #include "model/internal/passes/blocks.h"
 #include "model/logits.h"
+#include "model/rounding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 #include "model/transients.h"
@@ -21,6 +22,17 @@ using internal::NormElementBytes;
 using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
 
+// Tokens of which this rank has hidden states between products.
+int64_t OfTokens(const Workload& w) {
+  return CeilDivide(w.tokens(), w.part.token_shares);
+}
+
+// So many bytes of a pass over all of a rank's blocks, as often as it keeps them
+// for passes under way.
+int64_t UnderWay(const Workload& w, int64_t bytes) {
+  return CeilDivide(bytes * w.part.passes_kept, w.part.chunks);
+}
+
 int64_t HeadBytes(const Workload& w) {
   const Widths width(w);
   const Logits logits = LogitsOf(w);
@@ -33,8 +45,8 @@ int64_t HeadBytes(const Workload& w) {
     // Rows of unit length stand as long as the logits' gradient needs them.
     const int64_t rows =
         a.unit_output_rows ? a.vocabulary * a.word_width() * width.element : 0;
-    return w.tokens() * (a.hidden * (NormElementBytes(w) + width.element) +
-                         between * width.element) +
+    return OfTokens(w) * (a.hidden * (NormElementBytes(w) + width.element) +
+                          between * width.element) +
            rows;
   }
   const bool transformed =
@@ -69,7 +81,8 @@ int64_t KeptByOperations(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const Widths width(w);
   const int64_t tokens = w.tokens();
-  int64_t bytes = tokens * a.hidden * width.wide + KeptProductBytes(w, experts);
+  int64_t bytes =
+      OfTokens(w) * a.hidden * width.wide + KeptProductBytes(w, experts);
   if (ScoresOnChip(w.stack.attention)) {
     bytes += tokens * a.context_width() * width.element +
              ScoreBytes(w, w.sequence_length, w.sequence_length);
@@ -107,7 +120,7 @@ BlockActivations BlockActivationsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
-  blocks.input = w.tokens() * a.hidden * Widths(w).wide;
+  blocks.input = OfTokens(w) * a.hidden * Widths(w).wide;
   const int64_t with_experts = ExpertBlocksFrom(a, a.layers - layers);
   if (layers > with_experts) blocks.dense = LayerActivationBytes(w);
   if (with_experts > 0) {
@@ -209,9 +222,12 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
   const bool experts = a.has_experts(0);
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
+  // What the passes behind this one keep.
+  const int64_t one_pass = BlocksOnDevice(w, blocks);
+  block.held += std::max<int64_t>(0, UnderWay(w, one_pass) - one_pass);
   block.held +=
       BlocksComputedAgain(w) > 0
-          ? tokens * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
+          ? OfTokens(w) * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
           : LayerActivationBytes(w, experts) + PartsAnewBytes(w, experts);
   block.held += InputsOfFrozenBlocks(w);
   block.made = BlockGradientBytes(w, experts);
@@ -227,12 +243,13 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   if (a.table_rows() > 0) ++tables;
   if (a.token_types > 0) ++tables;
   int64_t bytes = tokens * tables * kIndexBytes;
+  const int64_t between = CeilDivide(tokens, w.part.token_shares);
   if (a.embedding_layer_norm) {
-    bytes += tokens * (a.embedding_width() * width.wide + kStatistics);
+    bytes += between * (a.embedding_width() * width.wide + kStatistics);
   }
   // What the product reads that widens them.
   if (a.projects_embeddings()) bytes += tokens * a.word_width() * width.element;
-  return bytes + tokens * a.embedding_width() * width.mask;
+  return bytes + between * a.embedding_width() * width.mask;
 }
 
 ActivationBytes Activations(const Workload& w) {
@@ -241,10 +258,10 @@ ActivationBytes Activations(const Workload& w) {
   const BlockActivations blocks = BlockActivationsOf(w);
   ActivationBytes result;
   // Frozen embeddings keep nothing.
-  result.kept = BlocksOnDevice(w, blocks);
+  result.kept = UnderWay(w, BlocksOnDevice(w, blocks));
   result.head = HeadBytes(w);
   if (EmbeddingsTrain(w)) {
-    result.kept += EmbeddingBytes(w, source);
+    result.kept += UnderWay(w, EmbeddingBytes(w, source));
     if (w.architecture.two_sided()) result.kept += EmbeddingBytes(w, target);
   }
   // The last block is computed again where all are.

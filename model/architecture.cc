@@ -190,6 +190,7 @@ class TensorLister {
 };
 
 void AddEmbeddings(const Architecture& a, TensorLister& list) {
+  if (!a.looks_up_tokens) return;
   list.SetLayer(0);
   list.Add("word_embeddings", a.vocabulary * a.word_width(), a.word_width());
   const int64_t width = a.embedding_width();
@@ -232,7 +233,12 @@ void AddHead(const Architecture& a, TensorLister& list) {
       list.Linear("cls.seq_relationship", a.hidden, 2);
       [[fallthrough]];
     case Head::kMaskedLanguageModel:
-      // The projection itself is tied to the word embeddings.
+      // The projection itself is tied to the word embeddings, of which another
+      // stage has its own.
+      if (!a.looks_up_tokens) {
+        list.Add(
+            "cls.predictions", a.vocabulary * a.word_width(), a.word_width());
+      }
       list.Linear("cls.transform.dense", a.hidden, a.word_width(), a.head_bias);
       list.NormOf("cls.transform.LayerNorm", a.word_width());
       list.Add("cls.predictions", a.vocabulary);

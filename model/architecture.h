@@ -218,6 +218,9 @@ struct Architecture {
   // (GPTBigCode of Transformers); others are widened to fp32 and let go.
   bool narrow_logits = false;
   bool final_norm = true;  // where blocks begin with a norm
+  // Tokens are looked up here; the stages of a pipeline behind its first take
+  // what the one before gives (model/split.h). No file says it.
+  bool looks_up_tokens = true;
 
   bool two_sided() const { return family == Family::kEncoderDecoder; }
   // Self-attention's query, key and value come of one matrix.

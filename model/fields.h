@@ -525,6 +525,32 @@ void VisitFields(Archive& archive, P& p) {
                 .about = "What blocks keep for the backward pass is in the "
                          "host's memory meanwhile"},
           p.offload_activations);
+  archive(Field{.name = "tensor",
+                .about = "Ranks that have a part of every layer each",
+                .least = 1,
+                .most = kMostDevices},
+          p.tensor);
+  archive(Field{.name = "sequence",
+                .about = "These divide tokens between products, too"},
+          p.sequence);
+  archive(Field{.name = "tensor_overlap",
+                .about = "Sums within layers that go on beside products: none, "
+                         "gradients, products"},
+          p.tensor_overlap);
+  archive(Field{.name = "pipeline",
+                .about = "Stages of consecutive blocks",
+                .least = 1,
+                .most = kMostLayers},
+          p.pipeline);
+  archive(Field{.name = "chunks",
+                .about = "Chunks that a stage has its blocks in (interleaved)",
+                .least = 1,
+                .most = kMostLayers},
+          p.chunks);
+  archive(Field{.name = "stages",
+                .about = "What stages have alike: blocks, blocks with tables, "
+                         "or cost"},
+          p.stages);
 }
 
 template <class Archive, Of<Stack> S>

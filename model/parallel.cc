@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/rounding.h"
@@ -16,16 +19,39 @@ bool ShardsParameters(const Parallel& p) {
   return p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
 }
 
+int64_t RanksOfModel(const Parallel& p) { return p.tensor * p.pipeline; }
+
+int64_t CopiesOf(const Parallel& p) { return std::max<int64_t>(1, p.data); }
+
 Parallel OverDevices(const Parallel& parallel, int64_t devices) {
-  if (parallel.data > 0 && parallel.data != devices) {
+  const int64_t of_model = RanksOfModel(parallel);
+  if (devices % of_model != 0) {
     throw InputError(fmt::format(
-        "parallel.data: expected as many ranks as devices, {}, got {}",
+        "parallel.{}: expected ranks of a model that divide the {} devices, "
+        "got {}; hint: --devices {}",
+        parallel.tensor > 1 ? "tensor" : "pipeline",
         devices,
-        parallel.data));
+        of_model,
+        CeilToMultiple(devices, of_model)));
+  }
+  const int64_t copies = devices / of_model;
+  if (parallel.data > 0 && parallel.data != copies) {
+    throw InputError(
+        of_model == 1
+            ? fmt::format("parallel.data: expected as many ranks as devices, "
+                          "{}, got {}",
+                          devices,
+                          parallel.data)
+            : fmt::format("parallel.data: expected {} copies of a model that "
+                          "{} of {} devices have, got {}",
+                          copies,
+                          of_model,
+                          devices,
+                          parallel.data));
   }
   if (devices == 1 && !Offloads(parallel)) return {};
   Parallel over = parallel;
-  if (devices == 1) {
+  if (copies == 1) {
     over.replicate = 1;
     if (over.offload == Offload::kNone) {
       over.shard = Shard::kNone;
@@ -33,7 +59,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
       over.embedding_units = false;
     }
   }
-  over.data = devices;
+  over.data = copies;
   if (const auto fault = FaultOf(over)) {
     throw InputError(
         fmt::format("parallel.{}: {}", fault->field, fault->message));
@@ -87,6 +113,59 @@ std::optional<ParallelFault> FaultOfOffload(const Parallel& p) {
 
 }  // namespace
 
+namespace {
+
+// Ranks that have a part of the model each. Published schedules sum gradients
+// of a pipeline's stages once, behind all of its micro-batches.
+std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
+  for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
+                                     std::pair{"pipeline", p.pipeline},
+                                     std::pair{"chunks", p.chunks}}) {
+    if (ranks >= 1 && ranks <= kMostDevices) continue;
+    return ParallelFault{
+        field, fmt::format("expected 1 to {}, got {}", kMostDevices, ranks)};
+  }
+  if (p.sequence && p.tensor == 1) {
+    return ParallelFault{
+        "sequence",
+        "expected false where no ranks divide layers, got true; hint: tensor"};
+  }
+  if (p.tensor_overlap != TensorOverlap::kNone && p.tensor == 1) {
+    return ParallelFault{
+        "tensor_overlap",
+        fmt::format("expected none where no ranks divide layers, got {}; hint: "
+                    "tensor",
+                    ToText(p.tensor_overlap))};
+  }
+  if (p.stages != StageCut::kBlocks && p.pipeline == 1) {
+    return ParallelFault{
+        "stages",
+        fmt::format(
+            "expected blocks without a pipeline, got {}; hint: pipeline",
+            ToText(p.stages))};
+  }
+  if (p.chunks > 1 && p.pipeline == 1) {
+    return ParallelFault{
+        "chunks",
+        fmt::format("expected 1 without a pipeline, got {}; hint: pipeline",
+                    p.chunks)};
+  }
+  if (RanksOfModel(p) > 1 && Offloads(p)) {
+    return ParallelFault{
+        p.offload == Offload::kNone ? "offload_activations" : "offload",
+        "expected none of ranks that have a part of the model each"};
+  }
+  if (p.pipeline > 1 && ShardsGradients(p)) {
+    return ParallelFault{
+        "shard",
+        fmt::format("expected none or zero1 under a pipeline, got {}",
+                    ToText(p.shard))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<ParallelFault> FaultOf(const Parallel& p) {
   const bool shards = p.shard != Shard::kNone;
   if (p.data < 0 || p.data > kMostDevices) {
@@ -119,6 +198,7 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
                     p.replicate)};
   }
   if (auto fault = FaultOfOffload(p)) return fault;
+  if (auto fault = FaultOfSplit(p)) return fault;
   if (shards && p.data > 0 && p.data <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",

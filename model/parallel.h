@@ -24,10 +24,18 @@ std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 bool ShardsGradients(const Parallel& parallel);
 bool ShardsParameters(const Parallel& parallel);
 
-// The same over so many devices: `data` is their number. On one device nothing
-// is shared, but with its host. Throws InputError that names the field when
-// they are not as many as `data` asked for, or do not divide into the copies.
+// The same over so many devices: `data` is their number, or that of the copies
+// of a model that several have together. On one device nothing is shared, but
+// with its host. Throws InputError that names the field when they are not as
+// many as was asked for, or do not divide into the copies.
 Parallel OverDevices(const Parallel& parallel, int64_t devices);
+
+// Ranks that have one copy of the model together (model/split.h); 1: each has
+// all of it.
+int64_t RanksOfModel(const Parallel& parallel);
+
+// Copies of the model that train, each a batch of its own.
+int64_t CopiesOf(const Parallel& parallel);
 
 // Ranks that one copy of the state is divided over; 1: each has all of it.
 // `parallel.data` is known.

@@ -24,6 +24,7 @@ enum class BlockKernels {
 // `library_launch_share` and `compiled_launch_share`).
 enum class Launches {
   kByFramework,  // operation by operation, from Python
+  kByModules,    // kernels of a library by Python modules, with much between
   kByLibrary,    // layers of a library, from C++
   kByGraph,      // the code that a compiler made of a graph
   kOnce,         // a step replayed whole: the host does nothing within it
@@ -187,6 +188,16 @@ inline constexpr std::array kStackRules = {
                .one_norm_gradient = true,
                .pads_products = true,
                .launches = Launches::kOnce,
+               .of_gpus = true},
+    // Shoeybi et al. 2019: fused softmax, bias, GELU and dropout, FusedAdam over
+    // fp32 masters.
+    StackRules{.fusion = Fusion::kMegatron,
+               .block = BlockKernels::kHandFused,
+               .keeps_masters = true,
+               .joins_projections = true,
+               .pads_products = true,
+               .launches = Launches::kByModules,
+               .flat_layers = true,
                .of_gpus = true},
 };
 

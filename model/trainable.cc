@@ -258,7 +258,8 @@ bool EmbeddingsMayTrainBesideAdapters(const Architecture& a) {
 }
 
 bool EmbeddingsTrain(const Workload& w) {
-  return w.trainable.everything() || w.trainable.embeddings_beside_adapters;
+  return w.architecture.looks_up_tokens &&
+         (w.trainable.everything() || w.trainable.embeddings_beside_adapters);
 }
 
 int64_t EmbeddingCopies(const Workload& w) {

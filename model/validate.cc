@@ -585,6 +585,12 @@ void Validate(const Workload& w) {
     throw InputError(
         fmt::format("parallel.{}: {}", fault->field, fault->message));
   }
+  if (RanksOfModel(w.parallel) > 1) {
+    if (const auto fault = FaultOfSplit(w)) {
+      throw InputError(
+          fmt::format("parallel.{}: {}", fault->field, fault->message));
+    }
+  }
   if (w.parallel.shard != Shard::kNone &&
       w.compression.kind == CompressionKind::kPowerSgd) {
     throw InputError(

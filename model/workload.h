@@ -177,6 +177,7 @@ enum class Fusion {
   kLiger,     // eager but for fused norms, positions, gates and loss (Liger)
   kUnsloth,   // eager but for fused norms and positions, one kernel for a loss
   kGraphs,    // hand-fused layers, a whole step replayed as one CUDA graph
+  kMegatron,  // hand-fused kernels between Python: Megatron-LM, its Core, NeMo
 };
 template <>
 inline constexpr auto kWords<Fusion> =
@@ -189,7 +190,8 @@ inline constexpr auto kWords<Fusion> =
                    {Fusion::kXla, "xla"},
                    {Fusion::kLiger, "liger"},
                    {Fusion::kUnsloth, "unsloth"},
-                   {Fusion::kGraphs, "graphs"}});
+                   {Fusion::kGraphs, "graphs"},
+                   {Fusion::kMegatron, "megatron"}});
 template <>
 inline constexpr auto kWordAliases<Fusion> =
     std::to_array<Word<Fusion>>({{Fusion::kEager, "hf"},
@@ -203,9 +205,16 @@ inline constexpr auto kWordAliases<Fusion> =
                                  {Fusion::kCompiled, "inductor"},
                                  {Fusion::kXla, "jax"},
                                  {Fusion::kLiger, "liger-kernel"},
-                                 {Fusion::kLiger, "liger_kernel"}});
-// Several libraries in one, which no stack is alone.
-inline constexpr std::string_view kHintOfMegatron =
+                                 {Fusion::kLiger, "liger_kernel"},
+                                 {Fusion::kMegatron, "megatron-lm"},
+                                 {Fusion::kMegatron, "megatron_lm"},
+                                 {Fusion::kMegatron, "megatron-core"},
+                                 {Fusion::kMegatron, "megatron_core"},
+                                 {Fusion::kMegatron, "nemo"}});
+// Layers of a library that others call.
+inline constexpr std::string_view kHintOfEngine =
+    "megatron, whose layers are such, is the nearest";
+inline constexpr std::string_view kHintOfLibrary =
     "lightseq, hand-fused layers over narrow weights, is the nearest";
 // What shares state, under whatever runs the kernels.
 inline constexpr std::string_view kHintOfShards =
@@ -215,14 +224,10 @@ inline constexpr std::string_view kHintOfModules =
     "eager, or compiled where it calls torch.compile";
 template <>
 inline constexpr auto kWordHints<Fusion> = std::to_array<WordHint>(
-    {{"te", kHintOfMegatron},
-     {"transformer_engine", kHintOfMegatron},
-     {"transformer-engine", kHintOfMegatron},
-     {"transformerengine", kHintOfMegatron},
-     {"megatron", kHintOfMegatron},
-     {"megatron-lm", kHintOfMegatron},
-     {"megatron-core", kHintOfMegatron},
-     {"megatron_core", kHintOfMegatron},
+    {{"te", kHintOfEngine},
+     {"transformer_engine", kHintOfEngine},
+     {"transformer-engine", kHintOfEngine},
+     {"transformerengine", kHintOfEngine},
      {"accelerate", kHintOfShards},
      {"deepspeed", kHintOfShards},
      {"fsdp", kHintOfShards},
@@ -242,7 +247,7 @@ inline constexpr auto kWordHints<Fusion> = std::to_array<WordHint>(
      {"torchtitan",
       "eager, or compiled with --compile.enable, and parallel.shard=fsdp"},
      {"nanogpt", "compiled, as its train.py is"},
-     {"llm.c", kHintOfMegatron},
+     {"llm.c", kHintOfLibrary},
      {"neuronx", "compiled, by the chips' compiler"},
      {"neuronx_distributed", "compiled, by the chips' compiler"}});
 enum class Attention {
@@ -557,7 +562,39 @@ inline constexpr auto kWordHints<Offload> =
                              {"true", kHintOfOffload},
                              {"activations", kHintOfOffload}});
 
-// Ranks that train data parallel, and what they share (model/sharding.h).
+// Which sums within layers go on while products of their own compute.
+enum class TensorOverlap {
+  kNone,
+  // Of gradients of what products take, beside their weights' gradients
+  // (Megatron-LM's asynchronous all-reduce, nanotron's async).
+  kGradients,
+  // All, in as many parts as there are ranks (Transformer Engine's user buffers,
+  // PyTorch's asynchronous tensor parallelism).
+  kProducts,
+};
+template <>
+inline constexpr auto kWords<TensorOverlap> =
+    Words<TensorOverlap>("overlap of sums",
+                         {{TensorOverlap::kNone, "none"},
+                          {TensorOverlap::kGradients, "gradients"},
+                          {TensorOverlap::kProducts, "products"}});
+
+// What stages of a pipeline have alike.
+enum class StageCut {
+  kBlocks,  // so many each; where they do not divide, first and last have fewer
+  kTables,  // the same with embeddings and head as a block each
+  kCost,    // products: a head over a large vocabulary is worth some blocks
+};
+template <>
+inline constexpr auto kWords<StageCut> =
+    Words<StageCut>("cut of stages",
+                    {{StageCut::kBlocks, "blocks"},
+                     {StageCut::kTables, "tables"},
+                     {StageCut::kCost, "cost"}});
+
+// Ranks that train data parallel, and what they share (model/sharding.h); and
+// those that have a part of the model each (model/split.h), so many beside each
+// of them.
 struct Parallel {
   int64_t data = 0;  // ranks; 0: as many as there are devices
   Shard shard = Shard::kNone;
@@ -574,7 +611,31 @@ struct Parallel {
   // Under kFsdp embeddings and output layer are a unit each, gathered where they
   // are used (torchtune's custom_sharded_layers), not of the root.
   bool embedding_units = false;
+  // Ranks that have a part of every layer each: of heads, inner widths and the
+  // vocabulary (Shoeybi et al. 2019, "Megatron-LM").
+  int64_t tensor = 1;
+  // These divide tokens between the products, too: in norms, dropout and
+  // residuals (Korthikanti et al. 2022, "sequence parallelism").
+  bool sequence = false;
+  TensorOverlap tensor_overlap = TensorOverlap::kNone;
+  // Stages of consecutive blocks, through which micro-batches go one behind the
+  // other (model/pipeline.h), and in how many chunks each has its blocks.
+  int64_t pipeline = 1;
+  int64_t chunks = 1;
+  StageCut stages = StageCut::kBlocks;
   friend bool operator==(const Parallel&, const Parallel&) = default;
+};
+
+// What one rank has of a step that others have parts of; all of it where none
+// do. No file says it: model/split.h makes it of Parallel.
+struct RankPart {
+  // Ranks that divide the tokens between products.
+  int64_t token_shares = 1;
+  // Passes of its chunks of blocks, whose activations it keeps at once for their
+  // backward passes, and how many chunks its blocks are.
+  int64_t passes_kept = 1;
+  int64_t chunks = 1;
+  friend bool operator==(const RankPart&, const RankPart&) = default;
 };
 
 // What of a step is run: inference tables have a forward pass only.
@@ -623,6 +684,7 @@ struct Workload {
   // every step, so that a caller with one device leaves it out.
   GradientCompression compression;
   Parallel parallel;
+  RankPart part;
   // What each device may draw; 0: as much as its board allows. A setting of the
   // device: kernels stay what they are, and take longer.
   Watts<> power_limit;

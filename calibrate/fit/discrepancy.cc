@@ -15,6 +15,7 @@
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
+#include "model/rounding.h"
 
 namespace trainfare::calibrate {
 
@@ -130,10 +131,16 @@ struct Discrepancy::State {
 
 Place PlaceOf(const model::Workload& workload) {
   const model::Architecture& a = workload.architecture;
+  const model::Parallel& p = workload.parallel;
+  // Of a model that ranks divide, one as wide and deep as a rank's part.
+  const int64_t hidden =
+      p.tensor == 1 ? a.hidden
+                    : std::llround(static_cast<double>(a.hidden) /
+                                   std::sqrt(static_cast<double>(p.tensor)));
   return {workload.batch,
           workload.sequence_length,
-          a.hidden,
-          a.blocks(),
+          hidden,
+          model::CeilDivide(a.blocks(), p.pipeline),
           SettingsOf(workload)};
 }
 

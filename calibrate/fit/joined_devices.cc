@@ -267,7 +267,10 @@ std::optional<JoinedDevices> FittableOver(const Device& device,
   }
   try {
     JoinedDevices joined = JoinedBy(device, observation);
-    RequireJoinable(observation.workload.parallel, joined, device);
+    RequireJoinable(
+        model::OverDevices(observation.workload.parallel, joined.devices),
+        joined,
+        device);
     return joined;
   } catch (const InputError&) {
     return std::nullopt;
@@ -287,6 +290,7 @@ bool SendsBetween(const JoinedDevices& joined,
   const model::Parallel& parallel = workload.parallel;
   const bool offloads = model::Offloads(parallel);
   if (joined.chips() == 1 && !offloads) return false;
+  if (model::RanksOfModel(parallel) > 1) return true;
   const bool trains = workload.work == model::Work::kTraining;
   if (model::ShardsOf(parallel) == 1 && !offloads) return trains;
   // Passes alone send nothing, unless their parameters have to be gathered.
@@ -314,12 +318,32 @@ std::optional<model::HostPath<double>> HostPathOf(
                                  joined.devices_of_host()};
 }
 
+RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined) {
+  return {parallel.tensor,
+          model::CopiesOf(parallel),
+          parallel.pipeline,
+          joined.devices_of_rack()};
+}
+
 void RequireJoinable(const model::Parallel& parallel,
                      const JoinedDevices& joined,
                      const Device& device) {
   HostPathOf(parallel, joined, device);
   const int64_t shards = model::ShardsOf(parallel);
-  const int64_t local = joined.devices_of_rack();
+  const RankMesh mesh = MeshOf(parallel, joined);
+  if (model::RanksOfModel(parallel) > 1) {
+    if (joined.devices_per_chip > 1) {
+      throw InputError(fmt::format(
+          "parallel.{}: expected 1 between parts of {}; what they send each "
+          "other is not known apart",
+          parallel.tensor > 1 ? "tensor" : "pipeline",
+          joined.chip));
+    }
+    if (const std::string fault = FaultOf(mesh); !fault.empty()) {
+      throw InputError(fmt::format("parallel.{}", fault));
+    }
+  }
+  const int64_t local = mesh.OfData().in_host;
   if (shards == 1 || shards % local == 0 || local % shards == 0) return;
   std::vector<std::string> alike;
   for (int64_t copies = 1; copies <= joined.devices; ++copies) {

@@ -11,6 +11,7 @@
 
 #include "calibrate/fit/fitted_parameter.h"
 #include "calibrate/fit/rank_group.h"
+#include "calibrate/fit/rank_mesh.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
@@ -106,6 +107,9 @@ std::optional<model::HostPath<double>> HostPathOf(
     const model::Parallel& parallel,
     const JoinedDevices& joined,
     const hardware::Device& device);
+
+// Where the ranks of a workload, whose data is known, lie over them.
+RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined);
 
 // Throws InputError where a job cannot lie over them so: HostPathOf() has no
 // way, or shards are neither whole hosts of a copy nor a part of a host that

@@ -125,12 +125,21 @@ StepOfRank::StepOfRank(const model::Workload& workload,
                        const RankMessages& messages)
     : workload_(workload), alone_(alone), messages_(messages) {}
 
+StepOfRank::StepOfRank(const ModelStages& stages,
+                       const std::vector<hardware::StepTime<double>>& steps,
+                       const RankMesh& mesh)
+    : workload_(stages.distinct().front().workload),
+      alone_(steps.front()),
+      messages_(stages.messages()),
+      stages_(&stages),
+      steps_(steps),
+      mesh_(mesh) {}
+
 template <class T>
 RankStepTime StepOfRank::OverAs(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
   RankStepTime step;
-  step.computing = alone_ * (1.0 / ranks.share);
   const RankNetwork& fitted = ranks.network;
   using std::exp;
   const T slower = exp(-Open<T>(std::log(ranks.share), kOpenLogShare));
@@ -144,17 +153,33 @@ RankStepTime StepOfRank::OverAs(
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
   network.across = AcrossOf<T>(fitted);
+  hardware::StepTime<double> alone = alone_;
+  int64_t copies = fitted.ranks;
+  SplitTime<T> split;
+  if (stages_ != nullptr) {
+    split = SplitBy<T, double>(*stages_, steps_, mesh_, network, slower);
+    alone = StepOfStages<double>(steps_, split.busiest);
+    copies = mesh_.data;
+    network.hosts = mesh_.OfData().hosts;
+  }
+  step.computing = alone * (1.0 / ranks.share);
   const UnhiddenUnits<double>& unhidden = ranks.unhidden.times;
-  AddedTime<T> added =
-      AddedBy(workload_,
-              messages_,
-              alone_,
-              network,
-              fitted.ranks,
-              host,
-              UnhiddenUnits<T>{Seconds<T>(T(unhidden.small_unit.base())),
-                               Seconds<T>(T(unhidden.expert_matrix.base()))},
-              slower);
+  AddedTime<T> added;
+  if (copies > 1 || stages_ == nullptr) {
+    added =
+        AddedBy(workload_,
+                messages_,
+                alone_,
+                network,
+                copies,
+                host,
+                UnhiddenUnits<T>{Seconds<T>(T(unhidden.small_unit.base())),
+                                 Seconds<T>(T(unhidden.expert_matrix.base()))},
+                slower);
+  }
+  added.exposed += split.sums;
+  added.all += split.sums + split.waits;
+  step.waiting = Seconds<>(ValueOf(split.waits.base()));
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
   step.traffic = std::move(added.traffic);
@@ -170,11 +195,11 @@ RankStepTime StepOfRank::OverAs(
       return LogSigma(time, added, host_time, collectives_error, ranks);
     };
     // All else that is not of a pass that sends moves with the share alone.
-    step.log_sigma = log_sigma(alone_.total().base() * slower + sending +
+    step.log_sigma = log_sigma(alone.total().base() * slower + sending +
                                    step.host.base() + step.host_update.base(),
                                step.host);
     step.backward_log_sigma =
-        log_sigma(alone_.backward.total().base() * slower + sending, {});
+        log_sigma(alone.backward.total().base() * slower + sending, {});
   }
   return step;
 }

@@ -10,6 +10,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/rank_pass.h"
+#include "calibrate/fit/split_step.h"
 #include "hardware/models/step_time.h"
 #include "model/offload.h"
 #include "model/units.h"
@@ -24,7 +25,8 @@ struct RankStepTime {
   // hide.
   model::Seconds<> slowed;
   model::Seconds<> exposed;
-  model::Seconds<> host;  // beside all that
+  model::Seconds<> waiting;  // of a stage for the others of its pipeline
+  model::Seconds<> host;     // beside all that
   // The update, where the host makes it.
   model::Seconds<> host_update;
   // Standard deviations of log(total()) and log(backward()) by ring, speed,
@@ -34,7 +36,7 @@ struct RankStepTime {
   std::vector<ShardTraffic> traffic;  // empty: nothing is shared
 
   model::Seconds<> total() const {
-    return computing.total() + slowed + exposed + host + host_update;
+    return computing.total() + slowed + exposed + waiting + host + host_update;
   }
   model::Seconds<> forward() const {
     return computing.forward.total() + AddedTo("forward");
@@ -72,6 +74,11 @@ class StepOfRank {
   StepOfRank(const model::Workload& workload,
              const hardware::StepTime<double>& alone,
              const RankMessages& messages);
+  // The same of ranks that have a part of the model each; `steps` are of a rank
+  // of each distinct stage.
+  StepOfRank(const ModelStages& stages,
+             const std::vector<hardware::StepTime<double>>& steps,
+             const RankMesh& mesh);
 
   // `host`: where anything is offloaded.
   RankStepTime Over(
@@ -91,6 +98,10 @@ class StepOfRank {
   const model::Workload& workload_;
   hardware::StepTime<double> alone_;
   const RankMessages& messages_;
+  // Where several have a model together.
+  const ModelStages* stages_ = nullptr;
+  std::vector<hardware::StepTime<double>> steps_ = {};
+  RankMesh mesh_ = {};
 };
 
 inline RankStepTime StepOverRanks(

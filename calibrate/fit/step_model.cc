@@ -245,6 +245,19 @@ LogTimes StepModel::EvaluateValues(std::span<const double> positions) const {
   return result;
 }
 
+namespace {
+
+std::vector<StepModel> ModelsOf(const hardware::Device& device,
+                                const ModelStages& stages) {
+  std::vector<StepModel> models;
+  for (const ModelStages::Stage& stage : stages.distinct()) {
+    models.emplace_back(device, stage.workload);
+  }
+  return models;
+}
+
+}  // namespace
+
 JoinedModel::JoinedModel(const hardware::Device& device,
                          const model::Workload& workload,
                          JoinedDevices joined,
@@ -252,8 +265,8 @@ JoinedModel::JoinedModel(const hardware::Device& device,
     : device_(&device),
       workload_(std::make_unique<const model::Workload>(
           OnDevices(workload, joined.devices))),
-      one_(device, *workload_),
-      messages_(*workload_),
+      stages_(std::make_unique<const ModelStages>(*workload_)),
+      ones_(ModelsOf(device, *stages_)),
       joined_(std::move(joined)),
       host_(HostPathOf(workload_->parallel, joined_, device)),
       // Widths are the fit's, and no part of the formula.
@@ -265,26 +278,41 @@ JoinedModel::JoinedModel(const hardware::Device& device,
 size_t JoinedModel::positions() const { return first_ + infos_.size(); }
 
 template <class T>
-model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
-                                    std::span<const T> of_joined) const {
-  if (!SendsBetween(joined_, *workload_)) return alone.total();
+model::Seconds<T> JoinedModel::Time(
+    std::span<const hardware::StepTime<T>> alone,
+    std::span<const T> of_joined) const {
+  if (!SendsBetween(joined_, *workload_)) return alone.front().total();
   using std::exp;
   // One alone has its host beside it, and no ranks.
   const bool several = joined_.devices > 1;
   const T slower = several ? exp(-of_joined[2]) : T(1.0);
-  const model::RankNetwork<T> network =
+  model::RankNetwork<T> network =
       DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
   const UnhiddenUnits<T> unhidden{model::Seconds<T>(exp(of_joined[3])),
                                   model::Seconds<T>(exp(of_joined[4]))};
-  const AddedTime<T> added = AddedBy(*workload_,
-                                     messages_,
-                                     alone,
-                                     network,
-                                     joined_.chips(),
-                                     host_,
-                                     unhidden,
-                                     slower);
-  model::Seconds<T> time = alone.total() * slower + added.all;
+  const bool divides = model::RanksOfModel(workload_->parallel) > 1;
+  hardware::StepTime<T> one = alone.front();
+  SplitTime<T> split;
+  int64_t copies = joined_.chips();
+  if (divides) {
+    const RankMesh mesh = MeshOf(workload_->parallel, joined_);
+    split = SplitBy<T, T>(*stages_, alone, mesh, network, slower);
+    one = StepOfStages<T>(alone, split.busiest);
+    copies = mesh.data;
+    network.hosts = mesh.OfData().hosts;
+  }
+  model::Seconds<T> time = one.total() * slower + split.sums + split.waits;
+  if (!divides || copies > 1) {
+    time += AddedBy(stages_->distinct().front().workload,
+                    stages_->messages(),
+                    alone.front(),
+                    network,
+                    copies,
+                    host_,
+                    unhidden,
+                    slower)
+                .all;
+  }
   if (host_) {
     time +=
         model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));
@@ -297,17 +325,22 @@ model::Seconds<T> JoinedModel::Time(const hardware::StepTime<T>& alone,
 }
 
 LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
-  const std::span<const double> of_device = positions.first(one_.positions());
+  const std::span<const double> of_device =
+      positions.first(ones_.front().positions());
   const auto values = ValuesAt(*device_, of_device);
-  const auto alone = hardware::WithKind(device_->kind, [&](auto kind) {
-    return Widened(StepOf<KindJet<decltype(kind)>>(
-        kind,
-        *device_,
-        *workload_,
-        one_.kernels(),
-        std::span<const double>(values.data(), of_device.size()),
-        Slopes(device_->kind)));
-  });
+  std::vector<hardware::StepTime<WideJet>> alone;
+  alone.reserve(ones_.size());
+  for (const StepModel& one : ones_) {
+    alone.push_back(hardware::WithKind(device_->kind, [&](auto kind) {
+      return Widened(StepOf<KindJet<decltype(kind)>>(
+          kind,
+          *device_,
+          one.workload(),
+          one.kernels(),
+          std::span<const double>(values.data(), of_device.size()),
+          Slopes(device_->kind)));
+    }));
+  }
   std::vector<WideJet> of_joined;
   for (size_t i = first_; i < positions.size(); ++i) {
     of_joined.emplace_back(positions[i], static_cast<int>(i));
@@ -324,10 +357,15 @@ LogTimes JoinedModel::Evaluate(std::span<const double> positions) const {
 }
 
 LogTimes JoinedModel::EvaluateValues(std::span<const double> positions) const {
-  const std::span<const double> of_device = positions.first(one_.positions());
+  const std::span<const double> of_device =
+      positions.first(ones_.front().positions());
   const auto values = ValuesAt(*device_, of_device);
-  const hardware::StepTime<double> alone =
-      one_.Time(std::span<const double>(values.data(), of_device.size()));
+  std::vector<hardware::StepTime<double>> alone;
+  alone.reserve(ones_.size());
+  for (const StepModel& one : ones_) {
+    alone.push_back(
+        one.Time(std::span<const double>(values.data(), of_device.size())));
+  }
   LogTimes result;
   result.log_time[static_cast<size_t>(Quantity::kStep)] =
       std::log(Time<double>(alone, positions.subspan(first_)).base());

@@ -15,6 +15,7 @@
 
 #include "calibrate/fit/joined_devices.h"
 #include "calibrate/fit/rank_pass.h"
+#include "calibrate/fit/split_step.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/parameter.h"
@@ -131,15 +132,16 @@ class JoinedModel {
   LogTimes EvaluateValues(std::span<const double> positions) const;
 
  private:
-  // By the time of one alone, and the positions of what joins them.
+  // By the times of one of each stage alone, and the positions of what joins
+  // them.
   template <class T>
-  model::Seconds<T> Time(const hardware::StepTime<T>& alone,
+  model::Seconds<T> Time(std::span<const hardware::StepTime<T>> alone,
                          std::span<const T> of_joined) const;
 
   const hardware::Device* device_;
   std::unique_ptr<const model::Workload> workload_;  // as one of them sees it
-  StepModel one_;
-  RankMessages messages_;
+  std::unique_ptr<const ModelStages> stages_;  // one where all have a model
+  std::vector<StepModel> ones_;                // of each
   JoinedDevices joined_;
   std::optional<model::HostPath<double>> host_;
   std::vector<hardware::ParameterInfo> infos_;

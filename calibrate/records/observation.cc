@@ -191,6 +191,17 @@ std::string RestOfRanks(const model::Workload& w) {
   if (p.replicate != usual.parallel.replicate) {
     text += fmt::format(" in {} copies", p.replicate);
   }
+  if (p.tensor > 1) {
+    text += fmt::format(" tensor{}{}", p.tensor, p.sequence ? " sequence" : "");
+  }
+  if (p.tensor_overlap != usual.parallel.tensor_overlap) {
+    text += fmt::format(" overlapping {}", model::ToText(p.tensor_overlap));
+  }
+  if (p.pipeline > 1) text += fmt::format(" pipeline{}", p.pipeline);
+  if (p.chunks > 1) text += fmt::format(" chunks{}", p.chunks);
+  if (p.stages != usual.parallel.stages) {
+    text += fmt::format(" stages by {}", model::ToText(p.stages));
+  }
   if (!p.reshard_after_forward) text += " kept gathered";
   if (p.embedding_units) text += " embeddings as units";
   if (p.offload != usual.parallel.offload) {

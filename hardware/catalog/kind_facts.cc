@@ -169,6 +169,7 @@ HostFacts ReadHosts(const Reader& hosts) {
   read.small_unit_sigma = hosts.Number("small_unit_sigma", 0.01, 3.0);
   read.expert_matrix = hosts.Time("expert_matrix");
   read.expert_matrix_sigma = hosts.Number("expert_matrix_sigma", 0.01, 3.0);
+  read.module_launch_share = hosts.Number("module_launch_share", 0.1, 10.0);
   return read;
 }
 

@@ -115,6 +115,9 @@ struct HostFacts {
   double small_unit_sigma = 0;  // of its logarithm, as the next
   model::Seconds<> expert_matrix;
   double expert_matrix_sigma = 0;
+  // Of a launch by a framework what one takes where Python modules run much
+  // between kernels of a library.
+  double module_launch_share = 1;
 };
 
 const HostFacts& FactsOfHosts();  // read once

@@ -15,10 +15,12 @@ struct ForeignKey {
 constexpr std::string_view kStaticPadding = "padding: { static: LENGTH }";
 constexpr std::string_view kBaseBits =
     "trainable: { lora: { rank: RANK, base_bits: 4 } }";
-constexpr std::string_view kTensorParallel =
-    "tensor parallelism is not modelled; parallel.shard divides state";
-constexpr std::string_view kPipelineParallel =
-    "pipeline parallelism is not modelled; parallel.shard divides state";
+constexpr std::string_view kTensorParallel = "parallel: { tensor: 8 }";
+constexpr std::string_view kPipelineParallel = "parallel: { pipeline: 4 }";
+constexpr std::string_view kInterleaved =
+    "parallel: { pipeline: 4, chunks: 2 }";
+constexpr std::string_view kSequenceParallel =
+    "parallel: { tensor: 8, sequence: true }";
 constexpr std::string_view kContextParallel =
     "context parallelism is not modelled: a sequence is of one device";
 constexpr std::string_view kExpertParallel =
@@ -108,22 +110,25 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"quantization_config", "trainable", kBaseBits},
     {"bnb_4bit_quant_type", "trainable", kBaseBits},
     {"bnb_4bit_compute_dtype", "precision", "precision"},
-    {"tensor", "shard", kTensorParallel},
-    {"tp", "shard", kTensorParallel},
+    {"tp", "shard", "tensor"},
     {"tp", "parallel", kTensorParallel},
-    {"tensor_parallel", "shard", kTensorParallel},
+    {"tensor_parallel", "shard", "tensor"},
     {"tensor_parallel", "parallel", kTensorParallel},
-    {"tensor_parallel_size", "shard", kTensorParallel},
+    {"tensor_parallel_size", "shard", "tensor"},
     {"tensor_parallel_size", "parallel", kTensorParallel},
     {"tensor_model_parallel_size", "parallel", kTensorParallel},
-    {"pipeline", "shard", kPipelineParallel},
-    {"pp", "shard", kPipelineParallel},
+    {"sequence_parallel", "shard", "sequence"},
+    {"sequence_parallel", "parallel", kSequenceParallel},
+    {"pp", "shard", "pipeline"},
     {"pp", "parallel", kPipelineParallel},
-    {"pipeline_parallel", "shard", kPipelineParallel},
+    {"pipeline_parallel", "shard", "pipeline"},
     {"pipeline_parallel", "parallel", kPipelineParallel},
-    {"pipeline_parallel_size", "shard", kPipelineParallel},
+    {"pipeline_parallel_size", "shard", "pipeline"},
     {"pipeline_parallel_size", "parallel", kPipelineParallel},
     {"pipeline_model_parallel_size", "parallel", kPipelineParallel},
+    {"vpp", "shard", "chunks"},
+    {"virtual_pipeline_model_parallel_size", "shard", "chunks"},
+    {"virtual_pipeline_model_parallel_size", "parallel", kInterleaved},
     {"context", "shard", kContextParallel},
     {"cp", "shard", kContextParallel},
     {"context_parallel_size", "parallel", kContextParallel},

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
 #include "model/bisection.h"
+#include "model/parallel.h"
+#include "model/split.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 
@@ -25,12 +29,12 @@ double GapsOf(const Device& device, const model::Workload& w) {
                                           : FactsOfGpus().memory_gaps;
 }
 
-// What is needed without gaps.
-MemoryPlan PlanTensors(const Device& device,
-                       const model::Workload& workload,
-                       int64_t devices,
-                       int64_t ranks_per_device,
-                       model::MemoryOfBatches& memory) {
+// What one rank of these needs without gaps.
+MemoryPlan PlanOfRank(const Device& device,
+                      const model::Workload& workload,
+                      int64_t devices,
+                      int64_t ranks_per_device,
+                      model::MemoryOfBatches& memory) {
   const auto plan = [&](const model::Workload& held) {
     return KindOf(device).plan_memory(
         device,
@@ -44,6 +48,37 @@ MemoryPlan PlanTensors(const Device& device,
   model::Workload held = workload;
   held.stack.narrow_weights = true;
   return plan(held);
+}
+
+// Stages of which one holds most: the first, with tables; the next, with as much
+// under way of more blocks; the last, with logits.
+std::set<int64_t> FullStages(const model::Parallel& parallel) {
+  const int64_t last = parallel.pipeline - 1;
+  return {0, std::min<int64_t>(1, last), last};
+}
+
+// The same of the fullest stage, where ranks have parts of a model.
+MemoryPlan PlanTensors(const Device& device,
+                       const model::Workload& workload,
+                       int64_t devices,
+                       int64_t ranks_per_device,
+                       model::MemoryOfBatches& memory) {
+  const int64_t of_model = model::RanksOfModel(workload.parallel);
+  if (of_model == 1) {
+    return PlanOfRank(device, workload, devices, ranks_per_device, memory);
+  }
+  std::optional<MemoryPlan> fullest;
+  for (const int64_t stage : FullStages(workload.parallel)) {
+    MemoryPlan plan = PlanOfRank(device,
+                                 model::OfStageInFlight(workload, stage),
+                                 devices / of_model,
+                                 ranks_per_device,
+                                 memory);
+    if (!fullest || fullest->needed.total() < plan.needed.total()) {
+      fullest = std::move(plan);
+    }
+  }
+  return *fullest;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/parallel.h"
 #include "model/sharding.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/commands/catalog_flags.h"
@@ -173,7 +174,11 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
 // A job that shares its state says over how many ranks, has several devices or
 // shares it with its host.
 void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
-  if (!options.devices && parallel.data > 0) options.devices = parallel.data;
+  const int64_t of_model = model::RanksOfModel(parallel);
+  const bool anywhere = options.instances.empty() && !options.hosts;
+  if (!options.devices && (parallel.data > 0 || (of_model > 1 && anywhere))) {
+    options.devices = of_model * model::CopiesOf(parallel);
+  }
   if (parallel.shard != model::Shard::kNone && !model::Offloads(parallel) &&
       options.instances.empty() &&
       options.devices.value_or(options.hosts.value_or(1)) == 1) {

@@ -1,6 +1,7 @@
 #include "scenarios/commands/batch_cuts.h"
 
 #include "model/limits.h"
+#include "model/parallel.h"
 
 namespace trainfare::scenarios {
 
@@ -8,8 +9,11 @@ std::vector<Scenario> CutsOf(const Scenario& job,
                              int64_t global_batch,
                              const Cluster& cluster) {
   std::vector<Scenario> cuts;
-  if (global_batch % cluster.devices != 0) return cuts;
-  const int64_t of_rank = global_batch / cluster.devices;
+  const int64_t of_model = model::RanksOfModel(job.workload.parallel);
+  if (cluster.devices % of_model != 0) return cuts;
+  const int64_t copies = cluster.devices / of_model;
+  if (global_batch % copies != 0) return cuts;
+  const int64_t of_rank = global_batch / copies;
   const bool accumulates = job.workload.work != model::Work::kForward;
   // Divisors come in pairs: a small one, and what it leaves.
   std::vector<int64_t> small;

@@ -21,6 +21,7 @@
 #include "model/letters.h"
 #include "model/limits.h"
 #include "model/nearest.h"
+#include "model/parallel.h"
 #include "scenarios/commands/batch_cuts.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/job/device_memo.h"
@@ -303,8 +304,9 @@ class Estimator {
   std::optional<Cuts> CutsThatFit(const Candidate& c) const {
     if (!c.job || c.timed() || !c.job->largest_batch) return std::nullopt;
     if (!options_.overrides.batches.empty()) return std::nullopt;
-    return Cuts{c.batch * c.accumulation * c.devices,
-                std::min(c.batch - 1, *c.job->largest_batch)};
+    return Cuts{
+        c.batch * c.accumulation * model::CopiesOf(c.job->workload.parallel),
+        std::min(c.batch - 1, *c.job->largest_batch)};
   }
 
   // From the largest batch down; those that cannot fit are passed over, and
@@ -404,7 +406,10 @@ int64_t HostsOf(const Scenario& scenario,
                 const Instance& instance,
                 const RecommendOptions& options) {
   if (options.hosts) return *options.hosts;
-  const int64_t ranks = scenario.workload.parallel.data;
+  const model::Parallel& parallel = scenario.workload.parallel;
+  const int64_t of_model = model::RanksOfModel(parallel);
+  const int64_t ranks =
+      of_model > 1 ? of_model * model::CopiesOf(parallel) : parallel.data;
   return ranks > instance.count && ranks % instance.count == 0
              ? ranks / instance.count
              : 1;

@@ -11,6 +11,7 @@
 
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/parallel.h"
 #include "model/stack_rules.h"
 #include "model/validate.h"
 #include "scenarios/job/memory_range.h"
@@ -141,7 +142,9 @@ std::string TakeLargerBatch(const TimedJob& asked, Scenario& changed) {
   const int64_t most = asked.job.largest_batch.value_or(w.batch) * 3 / 4;
   if (w.accumulation == 1) {
     w.batch *= 2;
-    if (w.batch > most || w.batch * asked.devices > changed.train_samples) {
+    if (w.batch > most ||
+        w.batch * model::CopiesOf(asked.job.workload.parallel) >
+            changed.train_samples) {
       return "";
     }
     return fmt::format("--batch {} (half as many steps)", w.batch);

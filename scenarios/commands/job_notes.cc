@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardware/files/unit_text.h"
+#include "model/parallel.h"
 #include "model/presets.h"
 #include "scenarios/job/memory_range.h"
 
@@ -48,7 +49,7 @@ std::optional<Note> UnnamedNetworkNote(const calibrate::JoinedDevices& joined,
 std::optional<Note> EpochNote(const JobEstimate& job,
                               const Scenario& scenario) {
   const model::Workload& w = job.workload;
-  const int64_t step = w.batch * w.accumulation * job.devices;
+  const int64_t step = w.batch * w.accumulation * model::CopiesOf(w.parallel);
   if (!job.fits() || step <= scenario.train_samples) return std::nullopt;
   return Note(
       job.devices > 1

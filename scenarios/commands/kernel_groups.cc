@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "model/error.h"
+#include "model/split.h"
 
 namespace trainfare::scenarios {
 
 namespace {
 
 KernelGroups Grouped(const calibrate::Predictor& predictor,
-                     const model::Workload& workload) {
+                     const model::Workload& whole) {
+  const model::Workload workload = model::OfStage(whole, 0);
   const model::KernelList list = model::ExpandKernels(workload);
   KernelGroups groups;
   for (const model::Segment& segment : list.segments) {

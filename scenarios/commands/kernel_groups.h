@@ -28,7 +28,8 @@ using KernelGroups =
 // "forward gemm", "optimizer".
 std::string GroupName(model::Phase phase, model::KernelKind kind);
 
-// Those of one micro-batch; nullopt: the device's model has no kernels by
+// Those of one micro-batch, of a rank of the first stage where ranks have parts
+// of the model; nullopt: the device's model has no kernels by
 // themselves.
 std::optional<KernelGroups> GroupsOf(const calibrate::Predictor& predictor,
                                      const model::Workload& workload);

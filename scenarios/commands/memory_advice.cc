@@ -38,8 +38,9 @@ constexpr auto kChanges = std::to_array<Change>({
      }},
     {"--set parallel.shard=fsdp",
      [](Workload& w, int64_t devices) {
-       const bool helps =
-           devices > 1 && w.parallel.shard == model::Shard::kNone;
+       const bool helps = devices > 1 &&
+                          w.parallel.shard == model::Shard::kNone &&
+                          w.parallel.pipeline == 1;
        if (helps) w.parallel.shard = model::Shard::kFsdp;
        return helps;
      }},

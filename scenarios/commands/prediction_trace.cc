@@ -130,6 +130,7 @@ class StepTrace {
                  ToSeconds(step_.slowed_computation));
     Exchange("backward", "gathering and summing");
     SumGradients();
+    compute_.Add("waiting for other stages", ToSeconds(step_.waiting));
     AddPhase("update", model::Phase::kOptimizer, step_.optimizer);
     compute_.Add("the update on the host", ToSeconds(step_.host_update));
     Exchange("update", "gathering parameters");

@@ -11,6 +11,7 @@
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/parallel.h"
 #include "scenarios/commands/candidate_charts.h"
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/catalog_flags.h"
@@ -51,8 +52,10 @@ Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   std::vector<std::string>& settings = of_choice.overrides.settings;
   settings.push_back(fmt::format("accumulation={}", best.accumulation));
   if (options.global_batch) {
-    if (best.job->workload.parallel.shard != model::Shard::kNone) {
-      settings.push_back(fmt::format("parallel.data={}", best.devices));
+    const model::Parallel& parallel = best.job->workload.parallel;
+    if (parallel.shard != model::Shard::kNone) {
+      settings.push_back(
+          fmt::format("parallel.data={}", model::CopiesOf(parallel)));
     }
   }
   of_choice.charts = options.charts;

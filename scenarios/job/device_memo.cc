@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hardware/models/device_memory.h"
+#include "model/parallel.h"
 #include "model/sharding.h"
 
 namespace trainfare::scenarios {
@@ -15,7 +16,8 @@ constexpr int64_t kMostBatch = int64_t{1} << 24;
 // Ranks that share no state are each as one by itself.
 model::Workload OfOneRank(const model::Workload& workload) {
   model::Workload one = workload;
-  if (model::ShardsOf(one.parallel) == 1 && !model::Offloads(one.parallel)) {
+  if (model::RanksOfModel(one.parallel) == 1 &&
+      model::ShardsOf(one.parallel) == 1 && !model::Offloads(one.parallel)) {
     one.parallel = {};
   }
   return one;
@@ -71,6 +73,13 @@ const calibrate::RankMessages& DeviceMemo::Messages(
   any.batch = any.accumulation = any.sequence_length = 1;
   return AnswerTo(std::move(any), messages_, [](const auto& question) {
     return calibrate::RankMessages(question);
+  });
+}
+
+const calibrate::ModelStages& DeviceMemo::Stages(
+    const model::Workload& workload) {
+  return AnswerTo(workload, stages_, [](const auto& question) {
+    return calibrate::ModelStages(question);
   });
 }
 

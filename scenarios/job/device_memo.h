@@ -12,6 +12,7 @@
 
 #include "calibrate/fit/predictor.h"
 #include "calibrate/fit/rank_step.h"
+#include "calibrate/fit/split_step.h"
 #include "hardware/models/memory_plan.h"
 #include "hardware/models/step_time.h"
 #include "model/kernels.h"
@@ -37,6 +38,9 @@ class DeviceMemo {
 
   // What one of the workload's ranks sends, whatever its batch and length.
   const calibrate::RankMessages& Messages(const model::Workload& workload);
+
+  // The same of stages that have a part of the model each.
+  const calibrate::ModelStages& Stages(const model::Workload& workload);
 
   // FLOPs of a micro-batch as MFU counts them, of all that is asked to run.
   const model::ModelFlops& ModelFlops(const model::Workload& workload);
@@ -73,6 +77,7 @@ class DeviceMemo {
   Answers<model::Workload, calibrate::StepPrediction> predictions_;
   Answers<model::Workload, hardware::StepTime<double>> times_;
   Answers<model::Workload, calibrate::RankMessages> messages_;
+  Answers<model::Workload, calibrate::ModelStages> stages_;
   Answers<model::Workload, model::ModelFlops> model_flops_;
   model::MemoryOfBatches memory_;
   Answers<Question, hardware::MemoryPlan> memory_plans_;

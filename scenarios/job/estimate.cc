@@ -43,6 +43,7 @@ class MeanStep {
     mean_.other += step.other * share;
     mean_.communication += step.communication * share;
     mean_.slowed_computation += step.slowed_computation * share;
+    mean_.waiting += step.waiting * share;
     mean_.host_update += step.host_update * share;
     mean_.input += step.input * share;
     AddTraffic(step.traffic, share);
@@ -175,7 +176,8 @@ std::vector<model::PaddedLength> StepLengths(const Scenario& scenario,
   const bool sums = w.work == model::Work::kTraining &&
                     (w.accumulation == 1 || model::ShardsGradients(w.parallel));
   const bool meet = sums || model::ShardsParameters(w.parallel);
-  return scenario.BatchLengths(w.batch * (meet ? job.devices : 1));
+  return scenario.BatchLengths(w.batch *
+                               (meet ? model::CopiesOf(w.parallel) : 1));
 }
 
 // What the job is, and whether the device can do it at all: it says why not
@@ -256,7 +258,7 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.epochs = scenario.epochs;
   plan.batch = scenario.workload.batch;
   plan.accumulation = scenario.workload.accumulation;
-  plan.devices = job.devices;
+  plan.devices = model::CopiesOf(job.workload.parallel);
   plan.lengths = job.lengths;
   plan.own_lengths = job.own_lengths;
   plan.drop_last = scenario.drop_last;
@@ -382,7 +384,9 @@ void CountFlops(DeviceMemo& memo,
     all += length.share * static_cast<double>(flops.all);
     seen += length.share * static_cast<double>(flops.seen);
   }
-  job.model_flops = all * static_cast<double>(plan.accumulation);
+  job.model_flops =
+      all * static_cast<double>(plan.accumulation) /
+      static_cast<double>(model::RanksOfModel(job.workload.parallel));
   const auto peak =
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");

@@ -6,6 +6,7 @@
 #include "calibrate/fit/step_model.h"
 #include "model/error.h"
 #include "model/offload.h"
+#include "model/parallel.h"
 #include "model/sharded_pass.h"
 #include "model/sharding.h"
 
@@ -24,7 +25,8 @@ std::optional<calibrate::RankFit> GroupThatSums(
     const calibrate::Predictor& predictor,
     const model::Workload& workload,
     const Cluster& cluster) {
-  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel)) {
+  if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel) ||
+      model::RanksOfModel(workload.parallel) > 1) {
     return std::nullopt;
   }
   return GroupOf(predictor, cluster);
@@ -132,11 +134,9 @@ std::vector<CollectiveTime> CollectiveTimesOf(
   }
   const model::RankNetwork<double> network =
       GroupOf(predictor, cluster).network.Formula();
-  model::ShardGroups groups;
-  groups.shards = model::ShardsOf(workload.parallel);
-  groups.copies = cluster.devices / groups.shards;
-  groups.local = cluster.devices / network.hosts;
-  const auto add = [&](Collective collective, int64_t ranks) {
+  const auto add = [&](Collective collective,
+                       int64_t ranks,
+                       const model::ShardGroups& groups) {
     if (ranks == 1) return;
     for (const double mebibytes : {0.25, 4.0, 64.0, 1024.0}) {
       CollectiveTime one{collective, ranks, model::MiB(mebibytes), {}, {}};
@@ -145,9 +145,30 @@ std::vector<CollectiveTime> CollectiveTimesOf(
       times.push_back(one);
     }
   };
-  add(Collective::kAllGather, groups.shards);
-  add(Collective::kReduceScatter, groups.shards);
-  add(Collective::kAllReduce, groups.copies);
+  const model::Parallel& parallel = workload.parallel;
+  const calibrate::RankMesh mesh = calibrate::MeshOf(parallel, cluster);
+  if (parallel.tensor > 1) {
+    const calibrate::GroupShape shape = mesh.OfTensor();
+    const int64_t ranks = parallel.tensor;
+    if (parallel.sequence) {
+      const model::ShardGroups shares{ranks, 1, shape.in_host};
+      add(Collective::kAllGather, ranks, shares);
+      add(Collective::kReduceScatter, ranks, shares);
+    } else {
+      add(Collective::kAllReduce, ranks, {1, ranks, shape.in_host});
+    }
+  }
+  const int64_t copies =
+      model::RanksOfModel(parallel) > 1 ? mesh.data : cluster.devices;
+  model::ShardGroups groups;
+  groups.shards = model::ShardsOf(parallel);
+  groups.copies = copies / groups.shards;
+  groups.local = model::RanksOfModel(parallel) > 1
+                     ? mesh.OfData().in_host
+                     : cluster.devices / network.hosts;
+  add(Collective::kAllGather, groups.shards, groups);
+  add(Collective::kReduceScatter, groups.shards, groups);
+  add(Collective::kAllReduce, groups.copies, groups);
   return times;
 }
 

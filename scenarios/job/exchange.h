@@ -65,8 +65,9 @@ struct CollectiveTime {
   model::Seconds<> time;
   model::BytesPerSecond<> bus;  // model::BusBytes over the time
 };
-// What each collective of a step takes by size: gathers and sums that scatter
-// over the ranks of a copy, all-reduces over copies. Empty: none is sent that is
+// What each collective of a step takes by size: those within layers over ranks
+// that divide these; gathers and sums that scatter over the ranks of a copy,
+// all-reduces over copies. Empty: none is sent that is
 // not in the step of one.
 std::vector<CollectiveTime> CollectiveTimesOf(
     const calibrate::Predictor& predictor,

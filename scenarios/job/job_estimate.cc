@@ -60,7 +60,7 @@ std::string GradeWords(const StepEstimate& step, int64_t devices) {
 
 Seconds<> StepEstimate::total() const {
   return forward.total() + backward.total() + optimizer.total() + other +
-         communication + slowed_computation + host_update + input;
+         communication + slowed_computation + waiting + host_update + input;
 }
 
 Seconds<> StepEstimate::backward_with_messages() const {
@@ -106,6 +106,7 @@ std::vector<Term> TermsOf(const StepEstimate& step) {
           {"computation slowed by communication",
            "communication-bound",
            step.slowed_computation},
+          {"waiting for other stages", "pipeline-bound", step.waiting},
           {"the update on the host", "host-bound", step.host_update},
           {"waiting for input", "input-bound", step.input}};
 }

@@ -31,6 +31,7 @@ struct StepEstimate {
   model::Seconds<> communication;  // that no computation hides
   // What messages beside it add to computation.
   model::Seconds<> slowed_computation;
+  model::Seconds<> waiting;      // for other stages of a pipeline
   model::Seconds<> host_update;  // the update, where the host makes it
   model::Seconds<> input;        // waiting for the batch
   double log_sigma = 0;

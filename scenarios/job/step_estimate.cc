@@ -4,12 +4,14 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "calibrate/fit/step_model.h"
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/kind_facts.h"
 #include "model/error.h"
 #include "model/offload.h"
+#include "model/parallel.h"
 #include "model/sharding.h"
 #include "scenarios/job/exchange.h"
 
@@ -151,6 +153,7 @@ void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
   step.communication = over_ranks.exposed;
   step.host_update = over_ranks.host_update;
   step.slowed_computation = over_ranks.slowed;
+  step.waiting = over_ranks.waiting;
 }
 
 // An interval of one device's shape, as wide as the step is unsure over ranks.
@@ -192,16 +195,16 @@ void AddOpen(const calibrate::Predictor& predictor,
   }
 }
 
-// The same, how sure all of that is, and its grade.
-void AddRanks(DeviceMemo& memo,
+// The same, how sure all of that is, and its grade. `of_one`: what one rank has
+// of the workload, by whose prediction and messages `of_rank` is.
+void AddRanks(const calibrate::Predictor& predictor,
               const model::Workload& workload,
+              const model::Workload& of_one,
               const Cluster& cluster,
               const calibrate::StepPrediction& prediction,
+              const calibrate::StepOfRank& of_rank,
               StepEstimate& step) {
-  const calibrate::Predictor& predictor = memo.predictor();
   const calibrate::RankFit ranks = GroupOf(predictor, cluster);
-  const calibrate::StepOfRank of_rank(
-      workload, prediction.time, memo.Messages(workload));
   const HostPath host =
       calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
@@ -231,7 +234,7 @@ void AddRanks(DeviceMemo& memo,
                 predictor.joined(),
                 part,
                 backward_part);
-  const double share = predictor.OpenShare(workload);
+  const double share = predictor.OpenShare(of_one);
   for (RanksPart* of : {&part, &backward_part}) {
     of->log_sigma *= share;
     of->link *= share;
@@ -239,22 +242,18 @@ void AddRanks(DeviceMemo& memo,
   step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
   step.backward_log_sigma =
       RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
-  step.grade =
-      RanksGrade(predictor,
-                 predictor.GradeOver(workload, cluster.devices_per_chip),
-                 workload,
-                 cluster);
-  AddOpen(predictor, share, DividesStep(workload.parallel), cluster, step);
+  step.grade = RanksGrade(predictor,
+                          predictor.GradeOver(of_one, cluster.devices_per_chip),
+                          workload,
+                          cluster);
+  const bool shares = DividesStep(workload.parallel) ||
+                      model::RanksOfModel(workload.parallel) > 1;
+  AddOpen(predictor, share, shares, cluster, step);
   WidenInterval(prediction, step);
 }
 
-}  // namespace
-
-StepEstimate EstimateStep(DeviceMemo& memo,
-                          const model::Workload& workload,
-                          const Cluster& cluster) {
-  const calibrate::Predictor& predictor = memo.predictor();
-  const calibrate::StepPrediction& prediction = memo.Predict(workload);
+// What a device's prediction says of a step, before others are beside it.
+StepEstimate FromPrediction(const calibrate::StepPrediction& prediction) {
   StepEstimate step;
   step.log_sigma = prediction.log_sigma;
   step.forward_log_sigma = prediction.forward_log_sigma;
@@ -263,12 +262,57 @@ StepEstimate EstimateStep(DeviceMemo& memo,
   step.low_factor = prediction.low_factor;
   step.high_factor = prediction.high_factor;
   step.width_95 = prediction.width_95;
-  step.grade = predictor.GradeOver(workload, cluster.devices);
   step.figures = prediction.figures;
   step.source_seen = prediction.source_seen;
   step.source_sigma = prediction.source_sigma;
+  return step;
+}
+
+// Where several ranks have a model together: of the stages the one that works
+// most stands for how sure all are.
+StepEstimate EstimateStages(DeviceMemo& memo,
+                            const model::Workload& workload,
+                            const Cluster& cluster) {
+  const calibrate::ModelStages& stages = memo.Stages(workload);
+  std::vector<hardware::StepTime<double>> times;
+  const calibrate::StepPrediction* most = nullptr;
+  const model::Workload* of_one = nullptr;
+  for (const auto& stage : stages.distinct()) {
+    const calibrate::StepPrediction& one = memo.Predict(stage.workload);
+    times.push_back(one.time);
+    if (most == nullptr || most->time.total() < one.time.total()) {
+      most = &one;
+      of_one = &stage.workload;
+    }
+  }
+  StepEstimate step = FromPrediction(*most);
+  AddRanks(memo.predictor(),
+           workload,
+           *of_one,
+           cluster,
+           *most,
+           calibrate::StepOfRank(
+               stages, times, calibrate::MeshOf(workload.parallel, cluster)),
+           step);
+  return step;
+}
+
+}  // namespace
+
+StepEstimate EstimateStep(DeviceMemo& memo,
+                          const model::Workload& workload,
+                          const Cluster& cluster) {
+  if (model::RanksOfModel(workload.parallel) > 1) {
+    return EstimateStages(memo, workload, cluster);
+  }
+  const calibrate::Predictor& predictor = memo.predictor();
+  const calibrate::StepPrediction& prediction = memo.Predict(workload);
+  StepEstimate step = FromPrediction(prediction);
+  step.grade = predictor.GradeOver(workload, cluster.devices);
   if (Sends(predictor, workload, cluster)) {
-    AddRanks(memo, workload, cluster, prediction, step);
+    const calibrate::StepOfRank of_rank(
+        workload, prediction.time, memo.Messages(workload));
+    AddRanks(predictor, workload, workload, cluster, prediction, of_rank, step);
     return step;
   }
   SetComputing(BesideOthers(prediction.time, cluster), step);
@@ -282,11 +326,22 @@ StepEstimate EstimateStepTimes(DeviceMemo& memo,
                                const model::Workload& workload,
                                const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const hardware::StepTime<double>& alone = memo.PredictTime(workload);
+  const HostPath host =
+      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   StepEstimate step;
+  if (model::RanksOfModel(workload.parallel) > 1) {
+    const calibrate::ModelStages& stages = memo.Stages(workload);
+    std::vector<hardware::StepTime<double>> times;
+    for (const auto& stage : stages.distinct()) {
+      times.push_back(memo.PredictTime(stage.workload));
+    }
+    const calibrate::StepOfRank of_rank(
+        stages, times, calibrate::MeshOf(workload.parallel, cluster));
+    AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);
+    return step;
+  }
+  const hardware::StepTime<double>& alone = memo.PredictTime(workload);
   if (Sends(predictor, workload, cluster)) {
-    const HostPath host =
-        calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
     const calibrate::StepOfRank of_rank(
         workload, alone, memo.Messages(workload));
     AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);

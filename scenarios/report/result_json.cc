@@ -67,6 +67,7 @@ void AddStep(const JobEstimate& job, Json& json) {
       {"other_s", ToSeconds(step.other)},
       {"communication_s", ToSeconds(step.communication)},
       {"slowed_computation_s", ToSeconds(step.slowed_computation)},
+      {"waiting_s", ToSeconds(step.waiting)},
       {"host_update_s", ToSeconds(step.host_update)},
       {"input_s", ToSeconds(step.input)}};
   const auto interval =

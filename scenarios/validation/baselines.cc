@@ -9,6 +9,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/muon.h"
+#include "model/parallel.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -56,6 +57,10 @@ Baselines BaselinesOf(const Device& device, const Workload& workload) {
       baselines.roofline += RooflineTimeOf(device, workload, kernel) * times;
     }
   }
+  // Of a model that several ranks have, each its part.
+  baselines.roofline =
+      baselines.roofline *
+      (1.0 / static_cast<double>(model::RanksOfModel(workload.parallel)));
   const auto at_peak = hardware::TimeAtPeak(device, workload);
   ENSURE(at_peak.has_value(), "a precision without a peak is refused before");
   baselines.at_peak = *at_peak;

@@ -86,7 +86,8 @@ Workload FromJson(const nlohmann::ordered_json& json) {
 }
 
 TEST_CASE("every member is a field") {
-  CHECK(FieldCount<Architecture>() == MemberCount<Architecture>());
+  // What a rank has of a model is in no file: looks_up_tokens, part.
+  CHECK(FieldCount<Architecture>() == MemberCount<Architecture>() - 1);
   CHECK(FieldCount<Fp8>() == MemberCount<Fp8>());
   CHECK(FieldCount<Optimizer>() == MemberCount<Optimizer>());
   CHECK(FieldCount<GradientCompression>() ==
@@ -97,7 +98,7 @@ TEST_CASE("every member is a field") {
   // fields stand among those of the workload.
   CHECK(FieldCount<Trainable>() == MemberCount<Trainable>() - 8);
   CHECK(FieldCount<Workload>() ==
-        MemberCount<Workload>() - 1 + FieldCount<Stack>());
+        MemberCount<Workload>() - 2 + FieldCount<Stack>());
   CHECK(LoraMatrixNames().size() == MemberCount<LoraMatrices>());
 }
 

@@ -82,8 +82,9 @@ TEST_CASE("what newcomers write is read") {
           FromText<LossKernels>("cut_cross_entropy");
         }).find("hint: chunked is the nearest") != std::string::npos);
   CHECK(Refusal([] {
-          FromText<Fusion>("Megatron-LM");
-        }).find("hint: lightseq, ") != std::string::npos);
+          FromText<Fusion>("transformer_engine");
+        }).find("hint: megatron, ") != std::string::npos);
+  CHECK(FromText<Fusion>("Megatron-LM") == Fusion::kMegatron);
   CHECK(Refusal([] {
           FromText<Precision>("mxfp8");
         }).ends_with("hint: precision fp8 with fp8.scaling=blocks"));

@@ -171,6 +171,10 @@ void CheckRanks(const model::Workload& workload) {
           "parallel.offload: this trainer keeps all on its devices");
   Require(workload.compression.kind == model::CompressionKind::kNone,
           "gradient_compression: this trainer has none");
+  Require(
+      model::RanksOfModel(workload.parallel) == 1,
+      "parallel.tensor: expected each of this trainer's ranks to have a whole "
+      "model, so tensor 1 and pipeline 1");
   Require(workload.parallel.replicate == 1,
           fmt::format("parallel.replicate: this trainer divides one copy over "
                       "all ranks, got {}",

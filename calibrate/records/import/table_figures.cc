@@ -13,6 +13,7 @@
 #include "model/kernels.h"
 #include "model/letters.h"
 #include "model/limits.h"
+#include "model/parallel.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -110,8 +111,10 @@ model::Seconds<> TimeOf(const TableRow& row,
                         double value,
                         const Workload& workload,
                         int64_t devices) {
+  const int64_t of_model = model::RanksOfModel(workload.parallel);
   const auto sequences = static_cast<double>(model::CheckedProduct(
-      {workload.batch, workload.accumulation, devices}, "batch per device"));
+      {workload.batch, workload.accumulation, devices / of_model},
+      "batch per device"));
   const double tokens =
       sequences * static_cast<double>(workload.sequence_length);
   double seconds = 0.0;
@@ -137,7 +140,8 @@ model::Seconds<> TimeOf(const TableRow& row,
       seconds = value * metric.unit * sequences / SamplesOf(row);
       break;
     case Metric::kFlopsOfDevice:
-      seconds = CountedFlops(row, workload) / (value * metric.unit);
+      seconds = CountedFlops(row, workload) /
+                (static_cast<double>(of_model) * value * metric.unit);
       break;
     case Metric::kShareOfPeak:
     case Metric::kPowerOfDevice:

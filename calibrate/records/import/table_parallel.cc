@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <regex>
 #include <string>
@@ -33,6 +34,27 @@ constexpr auto kShards = std::to_array<std::pair<std::string_view, Shard>>(
      {"zero3", Shard::kZero3},
      {"fsdp", Shard::kFsdp},
      {kHybrid, Shard::kFsdp}});
+
+// Columns that say how many ways a model is split: ours, and others' name.
+using WaysColumns = std::array<std::string_view, 2>;
+constexpr WaysColumns kTensorColumns = {"tp", "tensor_parallel"};
+constexpr WaysColumns kPipelineColumns = {"pp", "pipeline_parallel"};
+constexpr WaysColumns kCopiesColumns = {"dp", "data_parallel"};
+
+bool StatesWays(const TableRow& row, const WaysColumns& columns) {
+  return std::any_of(columns.begin(), columns.end(), [&](const auto column) {
+    return !row.Blank(column);
+  });
+}
+
+// 1: it is not split so, or nobody says. Throws Unused for no whole number.
+int64_t WaysOf(const TableRow& row, const WaysColumns& columns) {
+  for (const std::string_view column : columns) {
+    if (row.Blank(column)) continue;
+    return std::max<int64_t>(1, row.WholeNumber(column, column));
+  }
+  return 1;
+}
 
 Shard ShardOf(const TableRow& row) {
   std::string sharding = Lowered(row["sharding"]);
@@ -95,9 +117,11 @@ void SetOffload(const TableRow& row, model::Parallel& parallel) {
 // What the row says, where its batches do not say otherwise.
 int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   const int64_t stated = row.WholeNumber("grad_accum", "gradient accumulation");
-  if (row.Blank("global_batch") || row.Blank("dp")) return stated;
+  if (row.Blank("global_batch") || !StatesWays(row, kCopiesColumns)) {
+    return stated;
+  }
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
-  const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
+  const int64_t replicas = WaysOf(row, kCopiesColumns);
   if (model::CheckedProduct({workload.batch, stated, replicas}, "batch") !=
       whole) {
     throw Unused{"the global batch is not that of its micro-batches"};
@@ -105,31 +129,72 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// A way to split a model: its column, its name, and how notes say that it is of
+// A way to split a model: its columns, its name, and how notes say that it is of
 // more than one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python,
 // "pp 12-14" are pages.
 struct Split {
-  std::string_view column;
+  WaysColumns columns;
   std::string_view name;
+  bool predicted;
   std::regex in_notes;
 };
 
-Split SplitOf(std::string_view column, std::string_view name) {
+Split SplitOf(const WaysColumns& columns,
+              std::string_view name,
+              bool predicted) {
   return {
-      column,
+      columns,
       name,
+      predicted,
       std::regex(fmt::format(
           R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
-          column))};
+          columns.front()))};
 }
 
 // Made once, since a pattern takes longer to make than to look for.
 const std::array<Split, 4>& Splits() {
-  static const std::array<Split, 4> splits = {SplitOf("tp", "tensor"),
-                                              SplitOf("pp", "pipeline"),
-                                              SplitOf("cp", "context"),
-                                              SplitOf("ep", "expert")};
+  static const std::array<Split, 4> splits = {
+      SplitOf(kTensorColumns, "tensor", true),
+      SplitOf(kPipelineColumns, "pipeline", true),
+      SplitOf({"cp", "context_parallel"}, "context", false),
+      SplitOf({"ep", "expert_parallel"}, "expert", false)};
   return splits;
+}
+
+// What a row's stages have alike.
+model::StageCut StageCutOf(const TableRow& row) {
+  const std::string words = Lowered(row.StackWords()) + " " +
+                            Lowered(row.AllNotes()) + " " +
+                            Lowered(row["model"]);
+  for (const StageCutRule& rule : RulesOfTables().stage_cuts) {
+    if (Contains(words, rule.words)) return rule.stages;
+  }
+  return model::StageCut::kBlocks;
+}
+
+// How ranks have parts of a model.
+void SetSplit(const TableRow& row, model::Parallel& parallel) {
+  parallel.tensor = WaysOf(row, kTensorColumns);
+  parallel.pipeline = WaysOf(row, kPipelineColumns);
+  parallel.sequence =
+      parallel.tensor > 1 &&
+      SaysAny(Lowered(row.StackWords()), RulesOfTables().sequence_parallel);
+  if (parallel.tensor > 1) {
+    const std::string words = Lowered(row.StackWords());
+    for (const TensorOverlapRule& rule : RulesOfTables().tensor_overlaps) {
+      if (!Contains(words, rule.words)) continue;
+      parallel.tensor_overlap = rule.overlap;
+      break;
+    }
+  }
+  if (parallel.pipeline == 1) return;
+  parallel.stages = StageCutOf(row);
+  static const std::regex interleaved(
+      R"(\binterleaved pipeline stages (\d{1,3})\b)");
+  parallel.chunks =
+      row.Blank("vpp")
+          ? NumberIn(Lowered(row.AllNotes()), interleaved).value_or(1)
+          : row.WholeNumber("vpp", "chunks of a stage");
 }
 
 // "tensor parallel 1" is none.
@@ -150,39 +215,33 @@ void RefuseSplit(const TableRow& row) {
   const std::string stack = WithoutOneWay(Lowered(row["stack_notes"]));
   const bool denied = ContainsAny(stack, RulesOfTables().no_splits);
   // Columns say more than notes.
-  const bool stated = !row.Blank("tp") && !row.Blank("pp");
+  const bool stated =
+      StatesWays(row, kTensorColumns) && StatesWays(row, kPipelineColumns);
   if (!stated && !denied && SaysAny(stack, RulesOfTables().splits)) {
     throw Unused{"tensor or pipeline parallel"};
   }
   const std::string notes = Lowered(row.AllNotes());
   for (const Split& split : Splits()) {
-    if (row.Blank(split.column) && std::regex_search(notes, split.in_notes)) {
+    if (!StatesWays(row, split.columns) &&
+        std::regex_search(notes, split.in_notes)) {
       throw Unused{"tensor or pipeline parallel"};
     }
-  }
-  for (const std::string_view column :
-       {"tensor_parallel", "pipeline_parallel"}) {
-    if (row.Count(column).value_or(1) > 1) {
-      throw Unused{"tensor or pipeline parallel"};
+    if (!split.predicted && WaysOf(row, split.columns) > 1) {
+      throw Unused{fmt::format("not predicted: {} parallel", split.name)};
     }
-  }
-  for (const Split& split : Splits()) {
-    // One way, or none, is no split.
-    if (row.Blank(split.column) || row.Number(split.column).value_or(2) <= 1) {
-      continue;
-    }
-    throw Unused{fmt::format("not predicted: {} parallel", split.name)};
   }
 }
+
+int64_t StagesOf(const TableRow& row) { return WaysOf(row, kPipelineColumns); }
 
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
   if (!row.Blank("grad_accum")) {
     return StatedAccumulation(row, workload);
   }
   // Sequences of a step over those of a micro-batch of all replicas.
-  if (!row.Blank("global_batch") && !row.Blank("dp")) {
+  if (!row.Blank("global_batch") && StatesWays(row, kCopiesColumns)) {
     const int64_t whole = row.WholeNumber("global_batch", "global batch");
-    const int64_t replicas = row.WholeNumber("dp", "data-parallel replicas");
+    const int64_t replicas = WaysOf(row, kCopiesColumns);
     const int64_t at_once =
         model::CheckedProduct({workload.batch, replicas}, "batch");
     if (whole % at_once == 0) return whole / at_once;
@@ -200,15 +259,19 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
 // the whole batch.
 void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
-  if (!row.Blank("dp")) {
-    if (row.WholeNumber("dp", "data-parallel replicas") != devices) {
+  const int64_t of_model =
+      WaysOf(row, kTensorColumns) * WaysOf(row, kPipelineColumns);
+  if (devices % of_model != 0) throw Unused{kSharingNotStated};
+  const int64_t copies = devices / of_model;
+  if (StatesWays(row, kCopiesColumns)) {
+    if (WaysOf(row, kCopiesColumns) != copies) {
       throw Unused{kSharingNotStated};
     }
     return;
   }
   if (row.Blank("global_batch")) return;
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
-  if (whole / devices <
+  if (whole / copies <
       model::CheckedProduct({workload.batch, workload.accumulation}, "batch")) {
     throw Unused{kSharingNotStated};
   }
@@ -220,13 +283,15 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   // Tables without that column are of replicas; those of micro-batches are of
   // models that are shared more often than not.
   const bool stated = row.Has("sharding") || row.Has("micro_batch");
-  if (!stated || devices == 1) return parallel;
+  SetSplit(row, parallel);
+  const int64_t copies = devices / model::RanksOfModel(parallel);
+  if (!stated || copies == 1) return parallel;
   parallel.shard = ShardOf(row);
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
-  parallel.data = devices;
+  parallel.data = copies;
   if (Lowered(row["sharding"]).starts_with(kHybrid)) {
-    parallel.replicate = CopiesOf(row, devices);
+    parallel.replicate = CopiesOf(row, copies);
   } else if (SlicesOf(row) > 1) {
     throw Unused{"sharded within or over its slices is not stated"};
   }

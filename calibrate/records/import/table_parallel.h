@@ -9,9 +9,12 @@
 
 namespace trainfare::calibrate {
 
-// Throws Unused where devices have a part of a layer, of the layers, of a
-// sequence or of the experts each.
+// Throws Unused where devices have a part of a sequence or of the experts each,
+// or, as far as notes alone say, of a layer or of the layers.
 void RefuseSplit(const TableRow& row);
+
+// Stages of a row's pipeline; 1: it has none.
+int64_t StagesOf(const TableRow& row);
 
 // Micro-batches of a step. Work and batch are known. Throws Unused.
 int64_t AccumulationOf(const TableRow& row, const model::Workload& workload);
@@ -24,7 +27,8 @@ int64_t SlicesOf(const TableRow& row);
 // how. Batch and accumulation are known.
 void RefuseSharedModel(const TableRow& row, const model::Workload& workload);
 
-// What so many devices divide, and what waits on the host. Throws Unused.
+// What so many devices divide, of the model and of its state, and what waits on
+// the host. Throws Unused.
 model::Parallel ParallelOf(const TableRow& row, int64_t devices);
 
 }  // namespace trainfare::calibrate

@@ -53,7 +53,10 @@ std::string TextOr(const YamlMap& map, std::string_view key) {
 void ReadRunRules(const YamlMap& root, TableRules& rules) {
   rules.doubts = ListOf(root, "doubts", [](const YamlMap& map) {
     Doubt doubt{
-        map.Text("column"), map.Text("words"), map.Text("reason"), {}, {}};
+        .column = map.Text("column"),
+        .words = map.Text("words"),
+        .reason = map.Text("reason"),
+        .of_pipelines = map.OptionalFlag("of_pipelines").value_or(false)};
     if (const auto but = map.OptionalMap("but")) {
       doubt.but = but->Text("words");
       doubt.but_metric = but->Text("metric");
@@ -247,6 +250,16 @@ void ReadRankRules(const YamlMap& root, TableRules& rules) {
   rules.embedding_units = root.Texts("embedding_units");
   rules.splits = root.Texts("splits");
   rules.no_splits = root.Texts("no_splits");
+  rules.sequence_parallel = root.Texts("sequence_parallel");
+  rules.tensor_overlaps =
+      ListOf(root, "tensor_overlaps", [](const YamlMap& map) {
+        return TensorOverlapRule{map.Text("words"),
+                                 WordOf<model::TensorOverlap>(map, "overlap")};
+      });
+  rules.stage_cuts = ListOf(root, "stage_cuts", [](const YamlMap& map) {
+    return StageCutRule{map.Text("words"),
+                        WordOf<model::StageCut>(map, "stages")};
+  });
 }
 
 // Who measured a row, and what of memory they counted.

@@ -74,8 +74,9 @@ struct Doubt {
   std::string column;
   std::string words;
   std::string reason;
-  std::string but;
-  std::string but_metric;
+  bool of_pipelines = false;  // against none of one stage
+  std::string but = {};
+  std::string but_metric = {};
 };
 
 // Words by which notes say what of a step was timed.
@@ -92,6 +93,16 @@ struct TimedParts {
   std::vector<std::string> description;
   std::vector<std::string> inference;
   std::vector<std::string> filler;
+};
+
+struct TensorOverlapRule {
+  std::string words;  // in lower case
+  model::TensorOverlap overlap = model::TensorOverlap::kNone;
+};
+
+struct StageCutRule {
+  std::string words;  // in lower case
+  model::StageCut stages = model::StageCut::kBlocks;
 };
 
 struct HeadRule {
@@ -299,6 +310,9 @@ struct TableRules {
   std::vector<SourceRule> sources;
   std::vector<std::string> splits;
   std::vector<std::string> no_splits;
+  std::vector<std::string> sequence_parallel;
+  std::vector<TensorOverlapRule> tensor_overlaps;
+  std::vector<StageCutRule> stage_cuts;
   ByWord<MetricRule> metrics;
   std::vector<EpochRule> epochs;
   std::vector<FlopsRule> flops;

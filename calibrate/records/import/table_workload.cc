@@ -333,6 +333,7 @@ void RefuseDoubtful(const TableRow& row) {
   for (const Doubt& doubt : RulesOfTables().doubts) {
     const std::string& notes = row[doubt.column];
     if (!Contains(notes, doubt.words)) continue;
+    if (doubt.of_pipelines && StagesOf(row) == 1) continue;
     const bool trusted = !doubt.but.empty() && Contains(notes, doubt.but) &&
                          row["metric"] != doubt.but_metric;
     if (!trusted) throw Unused{doubt.reason};

@@ -478,6 +478,8 @@ T LaunchTime(model::Launches launches, std::span<const T> p) {
   switch (launches) {
     case model::Launches::kByFramework:
       return p[kGpuLaunchCost];
+    case model::Launches::kByModules:
+      return p[kGpuLaunchCost] * FactsOfHosts().module_launch_share;
     case model::Launches::kByLibrary:
       return p[kGpuLaunchCost] * p[kGpuLibraryLaunchShare];
     case model::Launches::kByGraph:

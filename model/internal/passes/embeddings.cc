@@ -67,9 +67,10 @@ void EmbeddingsForward(Pass& pass, int64_t tokens) {
     pass.Elementwise(
         "embedding add", tokens * width, 2 * pass.wide, pass.wide, 1);
   }
-  if (a.embedding_layer_norm) NormForward(pass, tokens, width, pass.wide);
+  const int64_t rows = pass.OfTokens(tokens);
+  if (a.embedding_layer_norm) NormForward(pass, rows, width, pass.wide);
   if (pass.dropout && !pass.Compiled()) {
-    Dropout(pass, tokens * width, pass.wide);
+    Dropout(pass, rows * width, pass.wide);
   }
   if (a.projects_embeddings() && !words_alone) WidenEmbeddings(pass, tokens);
 }
@@ -91,8 +92,9 @@ void EmbeddingsBackward(Pass& pass, int64_t tokens) {
                    Input::kNarrowed);
   };
   if (a.projects_embeddings() && !words_alone) through_projection();
-  DropoutBackward(pass, tokens * width, pass.wide);
-  if (a.embedding_layer_norm) NormBackward(pass, tokens, width, pass.wide);
+  const int64_t between = pass.OfTokens(tokens);
+  DropoutBackward(pass, between * width, pass.wide);
+  if (a.embedding_layer_norm) NormBackward(pass, between, width, pass.wide);
   if (Sinusoids(pass) && pass.EagerOutside()) {
     pass.Elementwise("embedding scale gradient", tokens * width, 4, 4, 1);
   }

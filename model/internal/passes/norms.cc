@@ -187,7 +187,8 @@ void DropoutBackward(Pass& pass, int64_t elements, int64_t width) {
 
 void ResidualAndNormForward(Pass& pass, int64_t tokens) {
   const Architecture& a = pass.architecture;
-  const int64_t elements = tokens * a.hidden;
+  const int64_t rows = pass.OfTokens(tokens);
+  const int64_t elements = rows * a.hidden;
   switch (pass.rules.block) {
     case BlockKernels::kByOperation:
       Dropout(pass, elements, pass.element);
@@ -201,7 +202,7 @@ void ResidualAndNormForward(Pass& pass, int64_t tokens) {
     case BlockKernels::kFusedPasses:
       // Writes the sum, which the backward pass reads, and its norm.
       pass.Reduction("bias, dropout, residual and layer norm",
-                     tokens,
+                     rows,
                      elements,
                      pass.element + pass.wide,
                      2 * pass.wide + pass.DropoutMask(),
@@ -222,7 +223,7 @@ void ResidualAndNormForward(Pass& pass, int64_t tokens) {
       break;
     case BlockKernels::kCompiled:
       pass.Reduction("bias, dropout, residual and layer norm",
-                     tokens,
+                     rows,
                      elements,
                      2 * pass.element,
                      pass.element + pass.DropoutMask(),
@@ -237,10 +238,11 @@ void ResidualAndNormForward(Pass& pass, int64_t tokens) {
 void ResidualAndNormBackward(Pass& pass, int64_t tokens) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
-  const int64_t elements = tokens * a.hidden;
+  const int64_t rows = pass.OfTokens(tokens);
+  const int64_t elements = rows * a.hidden;
   if (pass.Compiled()) {
     pass.Reduction("layer norm, residual and dropout gradient",
-                   tokens,
+                   rows,
                    elements,
                    2 * pass.element + pass.DropoutMask(),
                    2 * pass.element,
@@ -261,7 +263,7 @@ void ResidualAndNormBackward(Pass& pass, int64_t tokens) {
     const int64_t own = a.norm_before() ? pass.wide : 0;
     const bool two = pass.dropout || pass.autocast;  // gradients that differ
     pass.Reduction("layer norm, residual and dropout gradient",
-                   tokens,
+                   rows,
                    elements,
                    2 * pass.wide + own + pass.DropoutMask(),
                    pass.wide + (two ? pass.element : 0),
@@ -290,7 +292,7 @@ void ResidualGradientAdd(Pass& pass, int64_t tokens) {
       pass.Compiled() || (pass.FusedPasses() && a.norm_before());
   if (!within) {
     pass.Elementwise("residual gradient add",
-                     tokens * a.hidden,
+                     pass.OfTokens(tokens) * a.hidden,
                      2 * pass.wide,
                      pass.wide,
                      1);

@@ -39,12 +39,13 @@ void ResidualAndNormBackward(Pass& pass, int64_t tokens);
 // Gradients of the two branches of a residual meet.
 void ResidualGradientAdd(Pass& pass, int64_t tokens);
 
-// Norms of hidden states.
-inline void LayerNormForward(Pass& pass, int64_t rows) {
-  NormForward(pass, rows, pass.architecture.hidden, pass.wide);
+// Norms of hidden states of so many tokens.
+inline void LayerNormForward(Pass& pass, int64_t tokens) {
+  NormForward(pass, pass.OfTokens(tokens), pass.architecture.hidden, pass.wide);
 }
-inline void LayerNormBackward(Pass& pass, int64_t rows) {
-  NormBackward(pass, rows, pass.architecture.hidden, pass.wide);
+inline void LayerNormBackward(Pass& pass, int64_t tokens) {
+  NormBackward(
+      pass, pass.OfTokens(tokens), pass.architecture.hidden, pass.wide);
 }
 
 }  // namespace trainfare::model::internal

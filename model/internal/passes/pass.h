@@ -21,6 +21,7 @@
 
 #include "model/element_widths.h"
 #include "model/kernel_list.h"
+#include "model/rounding.h"
 #include "model/stack_rules.h"
 #include "model/workload.h"
 
@@ -100,6 +101,11 @@ struct Pass {
                  int64_t special = 0,
                  int64_t random = 0);
   void AddPartialSums(int64_t sums);
+
+  // Rows of so many tokens between products, where ranks divide these.
+  int64_t OfTokens(int64_t tokens) const {
+    return CeilDivide(tokens, workload.part.token_shares);
+  }
 
   // The kernel just listed; how often it, a reduction, goes over a row.
   Kernel& last() { return list.kernels.back(); }

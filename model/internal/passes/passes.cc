@@ -17,7 +17,7 @@ void ForwardPass(Pass& pass) {
   const Architecture& a = pass.architecture;
   pass.Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
   const bool biased = !a.relative_bias_each_block;
-  EmbeddingsForward(pass, w.tokens());
+  if (a.looks_up_tokens) EmbeddingsForward(pass, w.tokens());
   if (biased) PositionBiasForward(pass, w.sequence_length);
   if (a.two_sided()) {
     EmbeddingsForward(pass, w.decoder_tokens());
@@ -74,7 +74,7 @@ void BackwardPass(Pass& pass) {
   if (w.trainable.everything()) {
     pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
     const bool biased = !a.relative_bias_each_block;
-    EmbeddingsBackward(pass, w.tokens());
+    if (a.looks_up_tokens) EmbeddingsBackward(pass, w.tokens());
     if (biased) PositionBiasBackward(pass, w.sequence_length);
     if (a.two_sided()) {
       EmbeddingsBackward(pass, w.decoder_tokens());

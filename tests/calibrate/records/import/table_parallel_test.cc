@@ -132,7 +132,7 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
   CHECK(ReasonOfDecoder(model +
                         "2,1,none,none,bf16,none,,PyTorch,,pretrain,step_s,1,"
-                        "") == "not predicted: tensor parallel");
+                        "") == "how its devices share the model is not stated");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
                         "step_s,1,") ==
@@ -162,10 +162,44 @@ TEST_CASE("a batch that its replicas do not divide is another reason") {
       "the global batch does not divide over its replicas");
 }
 
-TEST_CASE("a split is said before a model that is not known") {
-  CHECK(ReasonOfDecoder("A100-SXM4-80GB,8,nobody's,,,,,,,4096,1,1,8,1,8,1,none,"
-                        "none,bf16,none,,PyTorch,,pretrain,step_s,1,") ==
-        "not predicted: tensor parallel");
+TEST_CASE("ranks that have a model together are so many a copy") {
+  const auto read = [](std::string_view dp,
+                       std::string_view tp,
+                       std::string_view pp,
+                       std::string_view framework,
+                       std::string_view notes) {
+    const Table table = ParseDecoder(
+        fmt::format("A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,4,,{},{},{},zero1,"
+                    "none,bf16,none,,{},,pretrain,tokens_per_s,16384,{}\n",
+                    dp,
+                    tp,
+                    pp,
+                    framework,
+                    notes));
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0];
+  };
+  const Observation plain = read("2", "4", "1", "PyTorch", "");
+  const model::Parallel& p = plain.workload.parallel;
+  CHECK(p.tensor == 4);
+  CHECK(p.pipeline == 1);
+  CHECK(p.data == 2);
+  CHECK_FALSE(p.sequence);
+  CHECK(p.tensor_overlap == model::TensorOverlap::kNone);
+  CHECK(plain.device_count == 8);
+  // Four micro-batches of two copies, 4096 tokens each.
+  CHECK(plain.measured.base() == doctest::Approx(2.0));
+  const model::Parallel nemo =
+      read("1", "4", "2", "NeMo", "interleaved pipeline stages 6")
+          .workload.parallel;
+  CHECK(nemo.sequence);
+  CHECK(nemo.tensor_overlap == model::TensorOverlap::kProducts);
+  CHECK(nemo.pipeline == 2);
+  CHECK(nemo.chunks == 6);
+  CHECK(nemo.shard == model::Shard::kNone);  // of one copy
+  CHECK(nemo.stages == model::StageCut::kBlocks);
+  CHECK(read("2", "1", "4", "nanotron", "").workload.parallel.stages ==
+        model::StageCut::kCost);
 }
 
 TEST_CASE("updates that ranks divide though nothing is sharded") {

@@ -1,0 +1,33 @@
+#pragma once
+
+// Where ranks that divide a model, and copies of it, lie over hosts.
+
+#include <cstdint>
+#include <string>
+
+namespace trainfare::calibrate {
+
+// Ranks of a group that lie in one host, and hosts that it is over.
+struct GroupShape {
+  int64_t in_host = 1;
+  int64_t hosts = 1;
+};
+
+// Where ranks lie that are numbered first within a layer, then over the copies
+// of the model, then from stage to stage (Megatron-LM's order), `local` of them
+// in each host.
+struct RankMesh {
+  int64_t tensor = 1;
+  int64_t data = 1;
+  int64_t pipeline = 1;
+  int64_t local = 1;
+
+  GroupShape OfTensor() const;
+  GroupShape OfData() const;
+  // Share of the boundaries between stages that lie between hosts.
+  double BetweenHosts() const;
+};
+// What is wrong with such groups of ranks over hosts; empty: nothing.
+std::string FaultOf(const RankMesh& mesh);
+
+}  // namespace trainfare::calibrate

@@ -1,0 +1,228 @@
+#include "model/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/element_widths.h"
+#include "model/error.h"
+#include "model/logits.h"
+#include "model/parallel.h"
+#include "model/pipeline.h"
+#include "model/rounding.h"
+#include "model/trainable.h"
+
+namespace trainfare::model {
+namespace {
+
+// Each rank's part of a width that so many divide.
+int64_t PartOf(int64_t width, int64_t ranks) {
+  return width == 0 ? 0 : CeilDivide(width, ranks);
+}
+
+// Of `count` blocks of a sort among `layers`, as many as `blocks` of them have
+// on an average.
+int64_t ShareOfSort(int64_t count, int64_t blocks, int64_t layers) {
+  return std::min(blocks, (count * blocks + layers / 2) / layers);
+}
+
+// Heads of a size of their own, so that fewer of them are narrower together.
+void DivideLayers(int64_t ranks, Architecture& a) {
+  if (ranks == 1) return;
+  a.value_head_size = a.context_head_size();
+  a.head_size = a.query_head_size();
+  a.key_value_heads = PartOf(a.key_heads(), ranks);
+  a.heads = PartOf(a.heads, ranks);
+  a.intermediate = PartOf(a.intermediate, ranks);
+  a.expert_intermediate = PartOf(a.expert_intermediate, ranks);
+  a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
+  a.vocabulary = PartOf(a.vocabulary, ranks);
+}
+
+// What embeddings and head are worth beside blocks, of which each is 1.
+struct CutWeights {
+  double embeddings = 0;
+  double head = 0;
+  bool by_cost = false;
+};
+
+// Products of the head over those of a block, in which a token has so many
+// experts.
+double HeadInBlocks(const Architecture& a) {
+  Architecture block = a;
+  block.experts = a.experts_per_token;
+  const auto of_block = static_cast<double>(BlockMatrixElements(block)) /
+                        static_cast<double>(a.blocks());
+  return static_cast<double>(a.vocabulary * a.word_width()) / of_block;
+}
+
+CutWeights WeightsOf(const Workload& w) {
+  switch (w.parallel.stages) {
+    case StageCut::kBlocks:
+      return {};
+    case StageCut::kTables:
+      return {1.0, 1.0};
+    case StageCut::kCost:
+      return {0.0,
+              PredictsVocabulary(w) ? HeadInBlocks(w.architecture) : 0.0,
+              true};
+  }
+  ENSURE(false, "stages without a cut");
+}
+
+// The blocks of one stage, and what stands before and behind them.
+void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
+  const int64_t stages = whole.parallel.pipeline;
+  if (stages == 1) return;
+  const int64_t blocks = BlocksOfStage(whole, stage);
+  const int64_t first = FirstBlockOfStage(whole, stage);
+  Architecture& a = w.architecture;
+  const int64_t layers = a.layers;
+  const auto share = [&](int64_t& count) {
+    count = ShareOfSort(count, blocks, layers);
+  };
+  share(a.windowed_layers);
+  share(a.unrotated_layers);
+  const auto behind = [&](int64_t& from_lowest) {
+    from_lowest = std::clamp<int64_t>(from_lowest - first, 0, blocks);
+  };
+  behind(a.dense_layers);
+  behind(w.trainable.frozen_layers);
+  if (w.checkpointed_blocks > 0) {
+    // Each stage has as many of them (Megatron-LM's recompute_num_layers).
+    w.checkpointed_blocks = std::max<int64_t>(
+        1, ShareOfSort(w.checkpointed_blocks, blocks, layers));
+  }
+  a.layers = blocks;
+  if (stage > 0) a.looks_up_tokens = false;
+  if (stage + 1 < stages) {
+    a.head = Head::kNone;
+    a.pooler = a.final_norm = false;
+    a.next_token_blocks = 0;
+  } else {
+    // A copy of the table that the first stage looks tokens up in.
+    a.untied_output = true;
+  }
+}
+
+}  // namespace
+
+std::optional<SplitFault> FaultOfSplit(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const Parallel& p = w.parallel;
+  const auto divides = [&](std::string_view what,
+                           int64_t count) -> std::optional<SplitFault> {
+    if (count % p.tensor == 0) return std::nullopt;
+    return SplitFault{
+        "tensor",
+        fmt::format(
+            "expected a divisor of the {} {}, got {}", count, what, p.tensor)};
+  };
+  if (auto fault = divides("heads", a.heads)) return fault;
+  const bool copies_keys = p.tensor % a.key_heads() == 0;
+  if (!copies_keys) {
+    if (auto fault = divides("heads of keys and values", a.key_heads())) {
+      return fault;
+    }
+  }
+  if (auto fault = divides("columns inside feed-forward", a.intermediate)) {
+    return fault;
+  }
+  if (p.pipeline == 1) return std::nullopt;
+  if (a.two_sided()) {
+    return SplitFault{
+        "pipeline",
+        fmt::format("expected 1 of a model of two sides, got {}", p.pipeline)};
+  }
+  if (p.pipeline * p.chunks > a.layers) {
+    return SplitFault{
+        p.chunks > 1 ? "chunks" : "pipeline",
+        fmt::format("expected at most {} blocks in {} stages of {} chunks, got "
+                    "more chunks than blocks",
+                    a.layers,
+                    p.pipeline,
+                    p.chunks)};
+  }
+  return std::nullopt;
+}
+
+int64_t FirstBlockOfStage(const Workload& w, int64_t stage) {
+  const int64_t stages = w.parallel.pipeline;
+  const int64_t layers = w.architecture.layers;
+  if (stage == 0) return 0;
+  if (stage == stages) return layers;
+  const CutWeights weights = WeightsOf(w);
+  const double all =
+      weights.embeddings + static_cast<double>(layers) + weights.head;
+  const double even =
+      all * static_cast<double>(stage) / static_cast<double>(stages) -
+      weights.embeddings;
+  // What does not divide is between first and last.
+  const double middle = static_cast<double>(stages) / 2.0;
+  const bool early = static_cast<double>(stage) < middle;
+  constexpr double kRounding = 1e-9;
+  const double first =
+      early ? std::floor(even + kRounding) : std::ceil(even - kRounding);
+  const double nearest = weights.by_cost ? std::round(even) : first;
+  // A block each at least.
+  return std::clamp<int64_t>(
+      std::llround(nearest), stage, layers - stages + stage);
+}
+
+int64_t BlocksOfStage(const Workload& w, int64_t stage) {
+  return FirstBlockOfStage(w, stage + 1) - FirstBlockOfStage(w, stage);
+}
+
+Workload OfStage(const Workload& whole, int64_t stage) {
+  Workload w = whole;
+  const Parallel& p = whole.parallel;
+  if (RanksOfModel(p) == 1) return w;
+  KeepStage(whole, stage, w);
+  DivideLayers(p.tensor, w.architecture);
+  if (p.sequence) w.part.token_shares = p.tensor;
+  const Parallel whole_models;
+  w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
+  w.parallel.sequence = false;
+  w.parallel.tensor_overlap = whole_models.tensor_overlap;
+  w.parallel.stages = whole_models.stages;
+  return w;
+}
+
+Workload OfStageInFlight(const Workload& whole, int64_t stage) {
+  Workload w = OfStage(whole, stage);
+  const Parallel& p = whole.parallel;
+  if (p.pipeline == 1 || whole.work == Work::kForward) return w;
+  w.part.chunks = p.chunks;
+  w.part.passes_kept =
+      PassesInFlight({p.pipeline, p.chunks, whole.accumulation}, stage);
+  return w;
+}
+
+TensorMessages TensorMessagesOf(const Workload& w, int64_t stage) {
+  TensorMessages messages;
+  const Parallel& p = w.parallel;
+  if (p.tensor == 1) return messages;
+  const Workload of_stage = OfStage(w, stage);
+  const Architecture& a = of_stage.architecture;
+  messages.hidden =
+      Byte(static_cast<double>(w.tokens() * a.hidden * Widths(w).element));
+  // Both parts of a parallel block are one sum.
+  const int64_t sums = a.parallel_block ? 1 : 2;
+  const int64_t blocks = a.blocks() + 2 * a.decoder_layers;
+  messages.forward = sums * blocks;
+  messages.again = sums * BlocksComputedAgain(of_stage);
+  messages.backward = sums * (blocks - of_stage.trainable.frozen_layers);
+  if (a.looks_up_tokens) ++messages.forward;
+  if (PredictsVocabulary(of_stage)) ++messages.backward;
+  return messages;
+}
+
+Bytes<> SentBetweenStages(const Workload& w) {
+  const Parallel& p = w.parallel;
+  const int64_t tokens = CeilDivide(w.tokens(), p.sequence ? p.tensor : 1);
+  return Byte(
+      static_cast<double>(tokens * w.architecture.hidden * Widths(w).element));
+}
+
+}  // namespace trainfare::model

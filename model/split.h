@@ -1,0 +1,60 @@
+#pragma once
+
+// Ranks that have a part of a model each: of every layer (Parallel::tensor), or
+// some of its blocks (Parallel::pipeline). What one of them has is a workload
+// again, of a narrower or shorter model, so that kernels and memory are counted
+// as ever. docs/models/splits.md works a model of 8 ranks by hand;
+// tests/model/split_test.cc asserts it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/units.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+
+// What stands in the way of dividing this model so, and which field of Parallel
+// it is; nullopt: nothing does.
+struct SplitFault {
+  std::string field;
+  std::string message;
+};
+std::optional<SplitFault> FaultOfSplit(const Workload& workload);
+
+// The first block of stage number `stage` of the pipeline, from 0 on, as its cut
+// has it; of as many stages as there are all blocks are before it.
+int64_t FirstBlockOfStage(const Workload& workload, int64_t stage);
+int64_t BlocksOfStage(const Workload& workload, int64_t stage);
+
+// What a rank of that stage has of the workload: of a divided layer its part of
+// heads, inner widths and vocabulary, of the model the stage's blocks, with
+// embeddings in the first and head in the last. The result divides no model.
+Workload OfStage(const Workload& workload, int64_t stage);
+// The same with the activations of all micro-batches that are under way at
+// once, for its memory.
+Workload OfStageInFlight(const Workload& workload, int64_t stage);
+
+// Tokens' hidden states that ranks of one layer send each other in a pass, all
+// in numbers of collectives: sums of what each rank made (all-reduce), or, where
+// they divide the tokens between products, gathers and sums that scatter.
+struct TensorMessages {
+  Bytes<>
+      hidden;  // of all tokens of a micro-batch, in a matrix operand's width
+  // Collectives of so many bytes in the forward pass, of what runs again and of
+  // gradients in the backward pass.
+  int64_t forward = 0;
+  int64_t again = 0;
+  int64_t backward = 0;
+};
+// Those of a stage. Of two products one behind the other the second sums:
+// attention's output and the feed-forward's, and their inputs' gradients.
+// Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
+TensorMessages TensorMessagesOf(const Workload& workload, int64_t stage);
+
+// What a stage sends the next of a micro-batch, of each rank: hidden states of
+// the tokens, or of its share of them.
+Bytes<> SentBetweenStages(const Workload& workload);
+
+}  // namespace trainfare::model

@@ -1,0 +1,39 @@
+#include "calibrate/fit/rank_mesh.h"
+
+#include <doctest/doctest.h>
+
+namespace trainfare::calibrate {
+namespace {
+
+TEST_CASE("ranks lie first within a layer, then over copies, then by stage") {
+  // 4 x 4 x 2 ranks over four hosts of eight.
+  const RankMesh mesh{4, 4, 2, 8};
+  CHECK(FaultOf(mesh).empty());
+  CHECK(mesh.OfTensor().in_host == 4);
+  CHECK(mesh.OfTensor().hosts == 1);
+  // Two copies in a host.
+  CHECK(mesh.OfData().in_host == 2);
+  CHECK(mesh.OfData().hosts == 2);
+  // A stage fills two hosts.
+  CHECK(mesh.BetweenHosts() == 1.0);
+}
+
+TEST_CASE("layers may lie over hosts, and stages within one") {
+  const RankMesh wide{16, 2, 1, 8};
+  CHECK(wide.OfTensor().in_host == 8);
+  CHECK(wide.OfTensor().hosts == 2);
+  CHECK(wide.OfData().in_host == 1);
+  CHECK(wide.OfData().hosts == 2);
+  CHECK(wide.BetweenHosts() == 0.0);
+  CHECK(RankMesh{2, 1, 4, 8}.BetweenHosts() == 0.0);
+  // Eight stages of two ranks over two hosts of eight: one boundary of seven.
+  CHECK(RankMesh{2, 1, 8, 8}.BetweenHosts() == doctest::Approx(1.0 / 7.0));
+}
+
+TEST_CASE("groups that do not fill hosts are named") {
+  CHECK(FaultOf({3, 1, 1, 8}).starts_with("tensor: expected ranks that lie"));
+  CHECK(FaultOf({2, 3, 1, 8}).starts_with("data: expected copies that lie"));
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

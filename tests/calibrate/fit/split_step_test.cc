@@ -1,0 +1,117 @@
+#include "calibrate/fit/split_step.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "calibrate/fit/rank_step.h"
+#include "model/presets.h"
+#include "tests/calibrate/fit/near.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+using hardware::StepTime;
+using model::Seconds;
+
+// Llama 3.1 8B over 4 x 2 ranks, as docs/models/splits.md works it.
+model::Workload Divided() {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("llama-3.1-8b");
+  w.sequence_length = 4096;
+  w.accumulation = 8;
+  w.precision = model::Precision::kBf16;
+  w.stack = {model::Fusion::kMegatron, model::Attention::kFlash};
+  w.stack.narrow_weights = true;
+  w.parallel.tensor = 4;
+  w.parallel.pipeline = 2;
+  return w;
+}
+
+// 300 GB/s and 3.4 us a step, in one host.
+model::RankNetwork<double> Peers() {
+  model::RankNetwork<double> network;
+  network.alone = {model::Microseconds(3.4), model::GBPerSecond(300.0)};
+  network.beside = network.alone;
+  return network;
+}
+
+// Steps of both stages that compute 20 ms forward, 40 ms backward a
+// micro-batch.
+std::vector<StepTime<double>> Steps() {
+  StepTime<double> step;
+  step.forward.matrix = model::Second(8 * 0.020);
+  step.backward.matrix = model::Second(8 * 0.040);
+  step.optimizer.memory = model::Second(0.005);
+  std::vector<StepTime<double>> steps(2, step);
+  steps[1].optimizer.memory = model::Second(0.006);
+  return steps;
+}
+
+TEST_CASE("sums within layers and waits between stages, by hand") {
+  const model::Workload w = Divided();
+  const ModelStages stages(w);
+  REQUIRE(stages.distinct().size() == 2);
+  const RankMesh mesh{4, 1, 2, 8};
+  const std::vector<StepTime<double>> steps = Steps();
+  const auto split = SplitBy<double, double>(stages, steps, mesh, Peers(), 1.0);
+  // An all-reduce of 32 MiB over four: 2 x 3 (3.4 us + 32 MiB / 1.2 TB/s).
+  const double sum = 6.0 * (3.4e-6 + 33'554'432.0 / 1.2e12);
+  CHECK(sum == Near(188.17e-6, 1e-4));
+  // 33 + 32 of them in each stage's passes, of eight micro-batches.
+  CHECK(split.sums.base() == Near(8 * 65 * sum));
+  // Of equal stages the other's passes once, and both transfers of 32 MiB,
+  // which 1F1B shows in each pair of micro-batches.
+  const double both = 0.060 + 65 * sum;
+  const double transfer = 3.4e-6 + 33'554'432.0 / 300e9;
+  CHECK(split.waits.base() > both + 2 * transfer);
+  CHECK(split.waits.base() < both + 2 * 8 * transfer);
+  const StepTime<double> step = StepOfStages<double>(steps, split.busiest);
+  CHECK(step.optimizer.total().base() == Near(0.006));
+}
+
+TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
+  model::Workload w = Divided();
+  w.parallel.data = 2;
+  const ModelStages stages(w);
+  RankFit ranks;
+  ranks.network.ranks = 16;
+  ranks.network.hosts = 2;
+  ranks.network.alone.ring = Peers().alone;
+  ranks.network.beside = ranks.network.alone;
+  ranks.network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
+  const StepOfRank of_rank(stages, Steps(), {4, 2, 2, 8});
+  const RankStepTime step = of_rank.Over(ranks);
+  CHECK(step.waiting.base() > 0.060);
+  CHECK(step.exposed.base() > 8 * 65 * 188e-6);
+  CHECK(step.total().base() == Near((step.computing.total() + step.slowed +
+                                     step.exposed + step.waiting)
+                                        .base()));
+  CHECK(step.log_sigma > 0.0);
+  const RankStepTime time = of_rank.TimeOver(ranks);
+  CHECK(time.total().base() == step.total().base());
+  // On a slower link all of it takes longer.
+  ranks.network.alone.ring.link = ranks.network.alone.ring.link * 0.5;
+  CHECK(of_rank.TimeOver(ranks).exposed > step.exposed);
+}
+
+TEST_CASE("sums beside products show what these cannot hide") {
+  model::Parallel parallel;
+  parallel.tensor = 4;
+  const auto exposed = [&](double sums, double computed, bool backward) {
+    return ExposedSums<double>(
+               Seconds<>(sums), Seconds<>(computed), parallel, backward)
+        .base();
+  };
+  CHECK(exposed(2.0, 10.0, true) == 2.0);
+  parallel.tensor_overlap = model::TensorOverlap::kGradients;
+  CHECK(exposed(2.0, 10.0, false) == 2.0);
+  CHECK(exposed(2.0, 10.0, true) == 0.0);
+  CHECK(exposed(8.0, 10.0, true) == 3.0);
+  parallel.tensor_overlap = model::TensorOverlap::kProducts;
+  CHECK(exposed(2.0, 10.0, false) == 0.5);
+  CHECK(exposed(16.0, 10.0, false) == 4.0 + 2.0);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate

@@ -1,0 +1,225 @@
+#include "model/split.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "model/activations.h"
+#include "model/architecture.h"
+#include "model/error.h"
+#include "model/kernels.h"
+#include "model/logits.h"
+#include "model/memory.h"
+#include "model/parallel.h"
+#include "model/presets.h"
+#include "model/validate.h"
+#include "model/workload.h"
+
+namespace trainfare::model {
+namespace {
+
+// Llama 3.1 8B over 4 x 2 ranks, as docs/models/splits.md works it.
+Workload Divided() {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.batch = 1;
+  w.sequence_length = 4096;
+  w.accumulation = 8;
+  w.precision = Precision::kBf16;
+  w.stack = {Fusion::kMegatron, Attention::kFlash};
+  w.stack.narrow_weights = true;
+  w.parallel.tensor = 4;
+  w.parallel.pipeline = 2;
+  return w;
+}
+
+std::vector<int64_t> BlocksOf(const Workload& w) {
+  std::vector<int64_t> blocks;
+  for (int64_t stage = 0; stage < w.parallel.pipeline; ++stage) {
+    blocks.push_back(BlocksOfStage(w, stage));
+  }
+  return blocks;
+}
+
+TEST_CASE("ranks of a layer have parts of heads, inner width and vocabulary") {
+  const Workload w = Divided();
+  Validate(w);
+  CHECK(RanksOfModel(w.parallel) == 8);
+  const Workload first = OfStage(w, 0);
+  const Architecture& a = first.architecture;
+  CHECK(a.hidden == 4096);
+  CHECK(a.heads == 8);
+  CHECK(a.key_heads() == 2);
+  CHECK(a.query_head_size() == 128);
+  CHECK(a.intermediate == 3584);
+  CHECK(a.vocabulary == 32064);
+  CHECK(a.layers == 16);
+  CHECK(a.looks_up_tokens);
+  CHECK_FALSE(PredictsVocabulary(first));
+  const Workload last = OfStage(w, 1);
+  CHECK_FALSE(last.architecture.looks_up_tokens);
+  CHECK(PredictsVocabulary(last));
+  // By hand: a block 54,534,144, a table 131,334,144, the last norm 4096.
+  CHECK(TotalParameters(a) == 16 * 54'534'144 + 131'334'144);
+  CHECK(TotalParameters(last.architecture) ==
+        16 * 54'534'144 + 131'334'144 + 4096);
+  // All ranks together have the whole, and norms four times.
+  CHECK(4 * (TotalParameters(a) + TotalParameters(last.architecture)) -
+            3 * (32 * 8192 + 4096) ==
+        TotalParameters(w.architecture));
+  CHECK(RanksOfModel(first.parallel) == 1);
+}
+
+TEST_CASE("products of all ranks are those of the whole") {
+  Workload w = Divided();
+  int64_t flops = 0;
+  for (int64_t stage = 0; stage < 2; ++stage) {
+    flops +=
+        4 *
+        ExpandKernels(OfStage(w, stage)).Counts(Phase::kForward).matrix_flops;
+  }
+  w.parallel = {};
+  CHECK(flops == ExpandKernels(w).Counts(Phase::kForward).matrix_flops);
+}
+
+TEST_CASE("ranks that divide tokens, too, norm a part of them") {
+  Workload w = Divided();
+  const auto read = [](const Workload& of) {
+    int64_t bytes = 0;
+    for (const Kernel& kernel : ExpandKernels(OfStage(of, 0)).kernels) {
+      if (kernel.name == "rms norm") bytes += kernel.bytes();
+    }
+    return bytes;
+  };
+  const int64_t whole = read(w);
+  w.parallel.sequence = true;
+  CHECK(4 * read(w) == whole);
+  CHECK(LayerActivationBytes(OfStage(w, 0)) <
+        LayerActivationBytes(OfStage(Divided(), 0)));
+}
+
+TEST_CASE("stages are cut by blocks, with tables, or by cost") {
+  Workload w = Divided();
+  w.parallel.tensor = 1;
+  w.parallel.pipeline = 12;
+  w.architecture.layers = 70;
+  const std::vector<int64_t> fewer_at_ends = {
+      5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5};
+  CHECK(BlocksOf(w) == fewer_at_ends);
+  // 70 and two tables are twelve times six (BLOOM's own cut).
+  w.parallel.stages = StageCut::kTables;
+  CHECK(BlocksOf(w) == fewer_at_ends);
+  // A head over 131,072 tokens is worth four blocks of 67,108,864 parameters:
+  // five each, and one beside it (nanotron's Llama of 1.3 B).
+  Architecture& a = w.architecture;
+  a.layers = 16;
+  a.hidden = 2048;
+  a.heads = a.key_value_heads = 32;
+  a.intermediate = 8192;
+  a.vocabulary = 131'072;
+  w.parallel.pipeline = 4;
+  w.parallel.stages = StageCut::kCost;
+  CHECK(BlocksOf(w) == std::vector<int64_t>{5, 5, 5, 1});
+  w.parallel.stages = StageCut::kBlocks;
+  CHECK(BlocksOf(w) == std::vector<int64_t>{4, 4, 4, 4});
+}
+
+TEST_CASE("what ranks of a layer and stages send each other") {
+  Workload w = Divided();
+  const TensorMessages first = TensorMessagesOf(w, 0);
+  CHECK(first.hidden.base() == 32.0 * 1024 * 1024);
+  CHECK(first.forward == 2 * 16 + 1);
+  CHECK(first.again == 0);
+  CHECK(first.backward == 2 * 16);
+  const TensorMessages last = TensorMessagesOf(w, 1);
+  CHECK(last.forward == 2 * 16);
+  CHECK(last.backward == 2 * 16 + 1);
+  CHECK(SentBetweenStages(w).base() == 32.0 * 1024 * 1024);
+  w.parallel.sequence = true;
+  CHECK(SentBetweenStages(w).base() == 8.0 * 1024 * 1024);
+  w.gradient_checkpointing = true;
+  CHECK(TensorMessagesOf(w, 1).again == 2 * 16);
+  w.parallel.tensor = 1;
+  w.parallel.sequence = false;
+  CHECK(TensorMessagesOf(w, 0).forward == 0);
+}
+
+TEST_CASE("a stage keeps activations of all passes under way") {
+  Workload w = Divided();
+  w.parallel.pipeline = 4;
+  const auto kept = [&](int64_t stage) {
+    return Activations(OfStageInFlight(w, stage)).kept;
+  };
+  const int64_t one = Activations(OfStage(w, 1)).kept;
+  // 1F1B: as many as there are stages from it on.
+  CHECK(kept(1) == 3 * one);
+  CHECK(kept(2) == 2 * one);
+  // Two chunks of stage 1 of 4: 2 x 2 + 4 + 1 = 9 halves.
+  w.parallel.chunks = 2;
+  CHECK(2 * kept(1) == 9 * one);
+  const MemorySurroundings none;
+  CHECK(EstimateMemory(OfStageInFlight(w, 1), none).total() >
+        EstimateMemory(OfStage(w, 1), none).total());
+}
+
+TEST_CASE("a model that ranks cannot divide so is refused") {
+  const auto message = [](const Workload& w) -> std::string {
+    try {
+      Validate(w);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Workload w = Divided();
+  w.parallel.tensor = 3;
+  CHECK(message(w) ==
+        "parallel.tensor: expected a divisor of the 32 heads, got 3");
+  w.parallel.tensor = 16;  // two ranks a head of keys
+  CHECK(message(w).empty());
+  w = Divided();
+  w.parallel.pipeline = 33;
+  CHECK(message(w).starts_with("parallel.pipeline: expected at most 32"));
+  w = Divided();
+  w.parallel.chunks = 17;
+  CHECK(message(w).starts_with("parallel.chunks: expected at most 32"));
+  w = Divided();
+  w.parallel.tensor = 1;
+  w.parallel.sequence = true;
+  CHECK(message(w).starts_with("parallel.sequence: expected false"));
+  w = Divided();
+  w.parallel.pipeline = 1;
+  w.parallel.chunks = 2;
+  CHECK(message(w).starts_with("parallel.chunks: expected 1"));
+  w = Divided();
+  w.parallel.shard = Shard::kZero2;
+  CHECK(message(w).starts_with("parallel.shard: expected none or zero1"));
+  w = Divided();
+  w.parallel.offload_activations = true;
+  CHECK(message(w).starts_with("parallel.offload_activations: expected none"));
+}
+
+TEST_CASE("devices are copies of a model times the ranks of each") {
+  const Parallel parallel = Divided().parallel;
+  CHECK(OverDevices(parallel, 32).data == 4);
+  CHECK(CopiesOf(OverDevices(parallel, 8)) == 1);
+  const auto refusal = [&](Parallel asked, int64_t devices) -> std::string {
+    try {
+      OverDevices(asked, devices);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(
+      refusal(parallel, 12) ==
+      "parallel.tensor: expected ranks of a model that divide the 12 devices, "
+      "got 8; hint: --devices 16");
+  Parallel two = parallel;
+  two.data = 2;
+  CHECK(refusal(two, 32).starts_with("parallel.data: expected 4 copies"));
+}
+
+}  // namespace
+}  // namespace trainfare::model
