@@ -98,12 +98,12 @@ class Predict(Case):
         wrong = CONFIG.replace("64", "65", 1)
         self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
                      "hidden_size = 65, got 4", "predict", "--model", wrong, *job)
-        self.begins(1, "--model: expected a file that stays, which is what a scenario "
-                    'names, got "{', "init", "--model", CONFIG, *job)
+        self.begins(1, "--model: expected a name or a file that stays, which is what "
+                    'a scenario names, got "{', "init", "--model", CONFIG, *job)
         result = through_a_pipe(self.run_it, "init")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("trainfare: --model: expected a file that stays, which is what a "
-                      'scenario names, got "/dev/fd/', result.stderr)
+        self.assertIn("trainfare: --model: expected a name or a file that stays, which "
+                      'is what a scenario names, got "/dev/fd/', result.stderr)
 
     def test_a_folder_names_a_model_wherever_a_file_does(self):
         os.mkdir(self.path("small"))
