@@ -151,29 +151,19 @@ std::optional<std::string> TextAt(const std::string& path) {
   return hardware::ReadTextFile(path, "a fit");
 }
 
-bool IsFitAt(const std::string& path) {
-  const std::optional<std::string> text = TextAt(path);
-  return text && IsFitText(*text);
-}
-
-// A name for what is at `path` when a fit takes its place: of a fit that can be
-// read PATH.old, where the fit before that may stand; else one that is free.
-std::string OldName(const std::string& path, bool is_read) {
-  std::string old = path + ".old";
-  return is_read && IsFitAt(old) ? old : internal::FreeNameBeside(path);
-}
-
-// The file at `path` also as `old`, so that there is one at `path` at any time.
-void KeepAs(const std::string& old, const std::string& path) {
+// The file at `path` also by a name that is free, which is returned, so that
+// there is one at `path` at any time.
+std::string KeepBeside(const std::string& path) {
+  const std::string old = internal::FreeNameBeside(path);
   std::error_code error;
-  fs::remove(old, error);
   fs::create_hard_link(path, old, error);
   // Not every file system has links.
   if (error) {
     error.clear();
-    fs::copy_file(path, old, fs::copy_options::overwrite_existing, error);
+    fs::copy_file(path, old, error);
   }
   if (error) hardware::RefuseUnwritten(old, error.value());
+  return old;
 }
 
 }  // namespace
@@ -227,13 +217,13 @@ Placed PlaceFit(const Fit& fit,
         "", fmt::format("{}: the fit there is kept: {}", path, *why), false};
     if (provisional) return placed;
     placed.path = path + ".new";
+    if (fs::exists(placed.path, ignored)) KeepBeside(placed.path);
     SaveFit(fit, placed.path);
     placed.note +=
         fmt::format("; the new one is {} (--force replaces it)", placed.path);
     return placed;
   }
-  const std::string kept = OldName(path, old.has_value());
-  KeepAs(kept, path);
+  const std::string kept = KeepBeside(path);
   SaveFit(fit, path);
   if (!old) {
     return {path, fmt::format("{}; it is kept as {}", unreadable, kept), true};

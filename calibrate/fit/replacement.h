@@ -51,10 +51,9 @@ struct Placed {
 void RequireFitOrNone(const std::string& path);
 
 // Writes `fit` to `path`. A fit that stands there and gives way is kept beside
-// it as PATH.old, where another fit may give way to it in turn; one that cannot
-// be read any more takes a name that is free, and no other file is touched.
-// Where a fit stays the new one goes to PATH.new, or nowhere when it is only
-// `provisional`. One of those takes no fit's place that has more runs.
+// it by a name that is free: PATH.old, PATH.old.2 and so on. Where a fit stays
+// the new one goes to PATH.new, of which the same holds, or nowhere when it is
+// only `provisional`. One of those takes no fit's place that has more runs.
 // Throws InputError when a file cannot be written; the old fit then stays.
 Placed PlaceFit(const Fit& fit,
                 const std::string& path,

@@ -22,6 +22,7 @@
 #include "model/error.h"
 #include "model/nearest.h"
 #include "model/presets.h"
+#include "model/trainer_rules.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -44,7 +45,8 @@ std::string PlanLines(const LaunchOptions& options) {
   if (models.empty()) models.emplace_back("bert-base-uncased");
   std::string lines;
   for (const std::string& name : models) {
-    const model::Architecture architecture = model::FindArchitecture(name);
+    const model::Architecture& architecture = model::FindArchitecture(name);
+    model::RequireTrainerNetwork(architecture);
     for (const model::Precision precision : PrecisionsOf(options)) {
       for (const int64_t length : kLengths) {
         if (!TakesLength(architecture, length)) continue;

@@ -17,8 +17,10 @@
 #include "calibrate/records/statistics.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/memory.h"
 #include "model/presets.h"
+#include "model/trainer_rules.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -75,10 +77,13 @@ std::vector<model::Workload> RunsHere(
   workload.optimizer.implementation = model::OptimizerImplementation::kFused;
   for (const std::string& name : names) {
     workload.architecture = model::FindArchitecture(name);
+    const bool fuses = model::HasPlainBlock(workload.architecture);
     for (const model::Precision precision : precisions) {
       if (!device.MatrixPeak(precision)) continue;
       workload.precision = precision;
       for (const model::Fusion stack : grid->stacks) {
+        // The trainer has no fused stack of other blocks on a GPU.
+        if (stack == model::Fusion::kFused && !fuses) continue;
         workload.stack.fusion = stack;
         for (const int64_t length : grid->lengths) {
           if (!TakesLength(workload.architecture, length)) continue;
@@ -107,9 +112,7 @@ std::vector<model::Workload> DefaultScenarios(
 void RequireTrainable(const hardware::Device& device,
                       model::Precision precision) {
   hardware::RequirePrecision(device, precision);
-  if (precision != model::Precision::kFp8) return;
-  throw model::InputError(
-      "precision: the trainer has fp32, tf32, fp16 and bf16, got fp8");
+  model::RequireTrainerPrecision(precision);
 }
 
 PlanOptions PlanHere(const hardware::Device& device,
@@ -117,6 +120,9 @@ PlanOptions PlanHere(const hardware::Device& device,
                      const std::vector<std::string>& models) {
   for (const model::Precision precision : precisions) {
     RequireTrainable(device, precision);
+  }
+  for (const std::string& name : models) {
+    model::RequireTrainerNetwork(model::FindArchitecture(name));
   }
   PlanOptions plan;
   plan.candidates = RunsHere(device, precisions, models);

@@ -86,7 +86,8 @@ struct PlanOptions {
 void RequireTrainable(const hardware::Device& device,
                       model::Precision precision);
 
-// What a calibration of this very device chooses among, and for what.
+// What a calibration of this very device chooses among, and for what. Throws
+// InputError for models or precisions that the trainer has not.
 PlanOptions PlanHere(const hardware::Device& device,
                      const std::vector<model::Precision>& precisions,
                      const std::vector<std::string>& models = {});

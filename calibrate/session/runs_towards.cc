@@ -15,6 +15,7 @@
 #include "model/memory.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
+#include "model/trainer_rules.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -112,8 +113,8 @@ void SetAdaptersAside(Workload& w) {
 // tokens and positions from 0 have BERT's head.
 void SetEmbeddingsAside(Architecture& a) {
   a.embedding_size = 0;
-  const bool bert = a.family == model::Family::kEncoder && a.token_types > 0 &&
-                    a.position_offset == 0;
+  const bool bert = a.family == model::Family::kEncoder &&
+                    model::LayoutOf(a) == model::EncoderLayout::kBert;
   if (!bert || a.head != model::Head::kSequenceClassification) return;
   a.pooler = true;
   a.classifier_dense = false;
@@ -243,7 +244,9 @@ PlanOptions PlanTowards(const hardware::Device& device,
     RequireTrainable(device, one.precision);
     const Workload step = StepOf(one);
     plan.scenarios.push_back(step);
-    AddCandidates(Runnable(step, device), most, known, plan.candidates);
+    const Workload run = Runnable(step, device);
+    model::RequireTrainerRun(run);
+    AddCandidates(run, most, known, plan.candidates);
   }
   if (plan.candidates.empty()) {
     throw model::InputError(

@@ -72,7 +72,9 @@ std::string SessionFiles::Keep(bool fit_in_place) const {
       fit_in_place ? records_
                    : fs::path(fit_).replace_extension(".new.jsonl").string();
   std::error_code error;
-  if (fs::exists(path, error)) fs::rename(path, path + ".old", error);
+  if (fs::exists(path, error)) {
+    fs::rename(path, FreeNameBeside(path), error);
+  }
   if (!error) fs::rename(partial_, path, error);
   return error ? partial_ : path;
 }

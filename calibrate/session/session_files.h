@@ -27,7 +27,7 @@ class SessionFiles {
   // InputError, and leaves these as they were.
   void PutFirst(const std::string& records) const;
   // Puts the records beside the fit that was made of them, and returns where
-  // they are; those of the fit that gave way are kept, too.
+  // they are; those that were there get a name that is free.
   std::string Keep(bool fit_in_place) const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -107,6 +108,8 @@ double ReadPrior(const Reader& priors, const ParameterInfo& info) {
 // memory is SRAM, as fast as their units.
 constexpr double kLeastRidge = 1.0;
 constexpr double kMostRidge = 7'000.0;
+// Datasheets round both rates, and may take them at other clocks.
+constexpr double kSlowHalfSlack = 0.1;
 
 void CheckRidge(const Reader& root, const Device& device) {
   model::FlopsPerSecond<> fastest;
@@ -130,6 +133,14 @@ void CheckRidge(const Reader& root, const Device& device) {
                   ridge));
 }
 
+// As fast as a generation whose fp16 is slower than its fp32 has it.
+bool IsSlowHalf(const Device& device) {
+  if (!device.generation || !device.generation->slow_half) return false;
+  const double rate =
+      *device.peak.fp16 / (*device.peak.fp32 * *device.generation->slow_half);
+  return std::abs(rate - 1.0) <= kSlowHalfSlack;
+}
+
 // Matrix engines are not slower than what they stand beside.
 void CheckPeaks(const Reader& root, const Device& device) {
   const auto check = [&](std::string_view name, const auto& narrow) {
@@ -142,7 +153,9 @@ void CheckPeaks(const Reader& root, const Device& device) {
                                       FormatComputeRate(*wide)));
   };
   check("tf32_dense", device.peak.tf32);
-  check("fp16_dense", device.peak.fp16);
+  if (device.peak.fp32 && device.peak.fp16 && !IsSlowHalf(device)) {
+    check("fp16_dense", device.peak.fp16);
+  }
   check("bf16_dense", device.peak.bf16);
 }
 
@@ -206,9 +219,9 @@ Device LoadDevice(const std::string& path) {
   YamlFieldReader fields(root);
   VisitFields(fields, device);
   CheckRidge(root, device);
-  CheckPeaks(root, device);
   device.source = fmt::format("{} ({})", device.source, root.Date("date"));
   TakeFactsOfKind(device);
+  CheckPeaks(root, device);
   ReadOwnCompiler(root, device);
   ReadPriors(root, device);
   root.Finish();

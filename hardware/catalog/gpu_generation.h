@@ -35,6 +35,8 @@ struct GpuGeneration {
   std::optional<double> other_work = std::nullopt;
   // Workspaces of the matrix libraries; absent: as of all GPUs.
   std::optional<model::Bytes<>> workspace = std::nullopt;
+  // Rate of fp16 over that of fp32 where it is the slower one.
+  std::optional<double> slow_half = std::nullopt;
   // The library has one kernel for batched products on the lanes, of the largest
   // tile.
   bool one_batched_tile = false;

@@ -73,6 +73,12 @@ void VisitFields(Archive& archive, G& generation) {
   archive(model::Field{.name = "workspace",
                        .about = "Workspaces of the matrix libraries"},
           generation.workspace);
+  archive(model::Field{.name = "slow_half",
+                       .about = "Rate of fp16 over that of fp32 where it is "
+                                "the slower one",
+                       .low = 0.001,
+                       .high = 1.0},
+          generation.slow_half);
   archive(
       model::Field{.name = "one_batched_tile",
                    .about = "Batched products on the lanes have the largest "

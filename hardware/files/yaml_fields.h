@@ -91,6 +91,17 @@ class YamlFieldReader {
     }
   }
 
+  // For a map that lacks a field of `value`'s that it must have: throws at a
+  // key that is none of them (Reader::ExpectKeys).
+  template <class T>
+  static void ExpectFields(const Reader& map,
+                           const T& value,
+                           const std::vector<std::string_view>& apart = {}) {
+    KeysOf keys{apart};
+    VisitFields(keys, value);
+    map.ExpectKeys(keys.required, keys.known);
+  }
+
   // The same archive of the same file, but for these fields.
   YamlFieldReader Without(std::vector<std::string_view> apart) const {
     return YamlFieldReader(map_, std::move(apart));
@@ -117,9 +128,7 @@ class YamlFieldReader {
 
   template <class T>
   void ReadStruct(const Reader& map, T& value) {
-    KeysOf keys{apart_};
-    VisitFields(keys, std::as_const(value));
-    map.ExpectKeys(keys.required, keys.known);
+    ExpectFields(map, std::as_const(value), apart_);
     YamlFieldReader inner(map, apart_);
     VisitFields(inner, value);
   }

@@ -25,18 +25,31 @@ struct InitFlags {
   std::string output;
 };
 
+// A scenario names its model by what stays where it is.
+[[noreturn]] void RefuseModel(const std::string& asked, std::string_view hint) {
+  throw model::InputError(fmt::format(
+      "--model: expected a name or a file that stays, which is what a scenario "
+      "names, got \"{}\"; hint: {}",
+      hardware::OneLine(asked, 200),
+      hint));
+}
+
 int Init(const InitFlags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
+  if (IsConfigText(flags.model)) {
+    if (const auto of = ModelOfMap(flags.model)) {
+      RefuseModel(
+          flags.model,
+          fmt::format("--model {}, and such a map in the scenario", *of));
+    }
+  }
   const NamedModel model = ReadAskedModel(flags.model);
   std::error_code ignored;
   if (IsConfigText(model.name) ||
       (model.config &&
        !std::filesystem::is_regular_file(*model.config, ignored))) {
-    throw model::InputError(fmt::format(
-        "--model: expected a file that stays, which is what a scenario names, "
-        "got \"{}\"; hint: `trainfare show` writes its dimensions",
-        hardware::OneLine(flags.model, 200)));
+    RefuseModel(flags.model, "`trainfare show` writes its dimensions");
   }
   // What it writes can be read.
   ParseNewScenario(model, *flags.samples, *flags.length);

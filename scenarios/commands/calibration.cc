@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "calibrate/fit/fit_json.h"
+#include "calibrate/fit/gross_misses.h"
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
@@ -123,6 +128,38 @@ void AddHeadline(const calibrate::Fit& fit, Report& report) {
            fit.kernel_leave_one_out_error);
 }
 
+// As many rows are named.
+constexpr size_t kNamedMisses = 3;
+
+// The rows that the fit misses grossly, which its medians do not show.
+void AddMisses(const calibrate::Fit& fit, Report& report) {
+  const std::vector<calibrate::GrossMiss> misses = calibrate::GrossMisses(fit);
+  if (misses.empty()) return;
+  std::string rows;
+  for (size_t i = 0; i < std::min(misses.size(), kNamedMisses); ++i) {
+    rows += fmt::format("{}{} by {:+.1f} %",
+                        i == 0 ? "" : ", ",
+                        misses[i].run->label,
+                        100.0 * misses[i].error);
+  }
+  if (misses.size() > kNamedMisses) {
+    rows += fmt::format(", and {} more", misses.size() - kNamedMisses);
+  }
+  const bool one = misses.size() == 1;
+  const double gross = calibrate::kGrossDeviations * fit.residual_scatter;
+  report.warnings.emplace_back(
+      fmt::format("{} {} missed by more than {:.0f} standard deviations "
+                  "({:+.0f} % to {:+.0f} %): {}; {} right, and of this device?",
+                  Plural(std::ssize(misses), "run"),
+                  one ? "is" : "are",
+                  calibrate::kGrossDeviations,
+                  100.0 * std::expm1(-gross),
+                  100.0 * std::expm1(gross),
+                  rows,
+                  one ? "is the row" : "are the rows"),
+      Caution::kRowsMissed);
+}
+
 }  // namespace
 
 Report CalibrationReport(const calibrate::CalibrateResult& result,
@@ -144,6 +181,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
   if (result.fit) {
     const calibrate::Fit& fit = *result.fit;
     AddHeadline(fit, report);
+    AddMisses(fit, report);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     if (!result.kept.empty()) {

@@ -216,14 +216,8 @@ Table RowTable(const StepValidation& validation) {
 Json RowJson(const StepRow& row, const StepValidation& validation) {
   const Observation& o = *row.observation;
   const RowError error = row.Error();
-  Json json;
-  json["label"] = o.name();
-  json["device"] = validation.DeviceOf(row)->name;
-  json["devices"] = o.device_count;
-  json["model"] = o.workload.architecture.name;
-  json["precision"] = model::ToText(o.workload.precision);
-  json["batch"] = o.workload.batch;
-  json["sequence_length"] = o.workload.sequence_length;
+  Json json =
+      RunJson(o.name(), *validation.DeviceOf(row), o.device_count, o.workload);
   json["accumulation"] = o.workload.accumulation;
   json["workload"] = ToJson(o.workload);
   json["framework"] = o.framework;

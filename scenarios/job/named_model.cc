@@ -55,15 +55,9 @@ bool IsPassing(const std::string& file) {
          (!fs::is_regular_file(status) || hardware::IsOpenFile(file));
 }
 
-// A map as a scenario has it, { of: NAME, .. }, is no config.json.
+// Such a map is no config.json.
 void RefuseMapOf(const std::string& text) {
-  std::optional<std::string> of;
-  try {
-    const auto root = hardware::Reader::FromText(text, "--model");
-    if (root.IsText(kModelOf)) of = root.Text(kModelOf);
-  } catch (const model::InputError&) {
-    return;  // read as what it is instead
-  }
+  const std::optional<std::string> of = ModelOfMap(text);
   if (!of) return;
   throw model::InputError(fmt::format(
       "--model: expected a name or a config.json, got a map with \"{}\"; hint: "
@@ -78,6 +72,16 @@ std::string OnOneLine(const std::string& text, const std::string& file) {
 }
 
 }  // namespace
+
+std::optional<std::string> ModelOfMap(const std::string& text) {
+  try {
+    const auto root = hardware::Reader::FromText(text, "--model");
+    if (root.IsText(kModelOf)) return root.Text(kModelOf);
+  } catch (const model::InputError&) {
+    // It is read as what it is instead.
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> ConfigTextOf(const std::string& name) {
   if (IsConfigText(name)) {

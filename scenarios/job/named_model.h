@@ -36,6 +36,9 @@ std::optional<std::string> ConfigAsked(const std::string& name);
 // Whether it is the text of a config.json, in its braces.
 bool IsConfigText(std::string_view name);
 
+// The model of a map as a scenario has it, { of: NAME, .. }; nullopt: it is none.
+std::optional<std::string> ModelOfMap(const std::string& text);
+
 // The config.json that `name` is the text of, or that comes through a pipe of
 // that name, which is read: on one line, to stand in its place from then on.
 // nullopt: it is neither. Throws InputError where it is no config.json.

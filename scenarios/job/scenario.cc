@@ -228,7 +228,10 @@ void CheckRank(const Reader& root, const model::Architecture& architecture) {
   const Reader map = root.Map("trainable");
   if (!map.IsMap("lora")) return;
   const Reader lora = map.Map("lora");
-  if (lora.Has("rank")) lora.Integer("rank", 1, architecture.hidden);
+  // A key that nobody knows is named before a rank that is missing.
+  model::Trainable trainable;
+  YamlFieldReader::ExpectFields(lora, model::Lora<model::Trainable>{trainable});
+  lora.Integer("rank", 1, architecture.hidden);
 }
 
 // The rules of model::Parallel, at the key that breaks one.

@@ -42,6 +42,8 @@ std::string_view ToText(Caution caution) {
       return "price_unknown";
     case Caution::kRowsDropped:
       return "rows_dropped";
+    case Caution::kRowsMissed:
+      return "rows_missed";
     case Caution::kRowsOfTheFit:
       return "rows_of_the_fit";
     case Caution::kRowsSkipped:

@@ -30,6 +30,7 @@ enum class Caution {
   kPriceOld,
   kPriceUnknown,
   kRowsDropped,
+  kRowsMissed,
   kRowsOfTheFit,
   kRowsSkipped,
   kSourceUnseen,

@@ -61,14 +61,7 @@ void Judge(bool fits, const MemoryObservation& o, Verdicts& verdicts) {
 Json RowJson(const MemoryObservation& o,
              const hardware::Device& device,
              const hardware::MemoryPlan& plan) {
-  Json json;
-  json["label"] = o.label;
-  json["device"] = device.name;
-  json["devices"] = o.device_count;
-  json["model"] = o.workload.architecture.name;
-  json["precision"] = model::ToText(o.workload.precision);
-  json["batch"] = o.workload.batch;
-  json["sequence_length"] = o.workload.sequence_length;
+  Json json = RunJson(o.label, device, o.device_count, o.workload);
   json["framework"] = o.framework;
   json["source"] = o.group;
   json["measured_by"] = o.source;

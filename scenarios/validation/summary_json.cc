@@ -22,6 +22,21 @@ Json ToJson(const ErrorSummary& s) {
   return json;
 }
 
+Json RunJson(const std::string& label,
+             const hardware::Device& device,
+             int64_t devices,
+             const model::Workload& workload) {
+  Json json;
+  json["label"] = label;
+  json["device"] = device.name;
+  json["devices"] = devices;
+  json["model"] = workload.architecture.name;
+  json["precision"] = model::ToText(workload.precision);
+  json["batch"] = workload.batch;
+  json["sequence_length"] = workload.sequence_length;
+  return json;
+}
+
 Json GroupList(const ErrorGroups& groups) {
   Json list = Json::array();
   for (const auto& [name, members] : groups) {

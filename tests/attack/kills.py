@@ -188,8 +188,7 @@ class Checkpoint(Trained):
 class Ranks(Trained):
     def __init__(self, trainer, folder):
         super().__init__(trainer, folder)
-        self.ranks = load(TESTS / "trainer" / "ranks_test.py", trainer)
-        self.ranks.TRAINER = trainer
+        self.ranks = load(TESTS / "trainer" / "ranks_program.py", trainer)
 
     def once(self, random, folder):
         lost = random.randrange(3)

@@ -48,7 +48,7 @@ optimizer: {{ name: {optimizer}, implementation: {implementation} }}
 stack: {stack}
 drop_last: true
 run: {{ start_up: {start_up} s }}
-"""
+{less}"""
 
 
 def extreme(random, largest):
@@ -66,29 +66,48 @@ def decoder(random):
              "intermediate": extreme(random, 10**random.choice((4, 6))),
              "vocabulary": extreme(random, 10**random.choice((5, 7))),
              "positions": max(LENGTH, extreme(random, 10**6))}
+    if random.random() < 0.3:
+        model["head_size"] = extreme(random, 10**random.choice((2, 3)))
+    if random.random() < 0.3:
+        model["position_kind"] = "relative"
+        model["relative_buckets"] = extreme(random, 10**random.choice((2, 5)))
     text = "".join(f", {key}: {value}" for key, value in model.items())
     return model, f"{{ family: decoder{text} }}"
 
 
 def parameters_of(model):
-    """Of GPT-2: Radford et al. 2019, with weights and biases of each block."""
+    """Of GPT-2: Radford et al. 2019, with weights and biases of each block; heads
+    as wide as they are said to be (Raffel et al. 2020), whose biases by distance,
+    one for all blocks, stand in the place of a table of positions."""
     h, i = model["hidden"], model["intermediate"]
-    block = 4 * h * h + 4 * h + 2 * h * i + i + h + 4 * h
-    return ((model["vocabulary"] + model["positions"]) * h +
-            model["layers"] * block + 2 * h)
+    heads = model["heads"] * model["head_size"] if "head_size" in model else h
+    block = 4 * h * heads + 3 * heads + h + 2 * h * i + i + h + 4 * h
+    positions = (model["relative_buckets"] * model["heads"]
+                 if "relative_buckets" in model else model["positions"] * h)
+    return model["vocabulary"] * h + positions + model["layers"] * block + 2 * h
+
+
+def less(random, own, length):
+    """Lines of a scenario in which not all trains, or is predicted."""
+    text = ""
+    if random.random() < 0.3:
+        layers = own["layers"] if own else 12
+        frozen = random.choice((layers, extreme(random, max(1, layers))))
+        text += f"trainable: {{ frozen_layers: {frozen} }}\n"
+    if random.random() < 0.2:
+        text += f"predictions_per_sequence: {extreme(random, length)}\n"
+    return text
 
 
 def question(random, devices, models):
     own, model, task = None, random.choice(models), None
     if random.random() < 0.5:
         own, model = decoder(random)
-        task = "causal-language-model"
+        task = random.choice(("causal-language-model", "none"))
     elif model.startswith(("bert", "distilbert", "roberta")):
         task = "sequence-classification"
-    elif model.startswith("transformer"):
-        task = "causal-language-model"
     else:
-        task = "causal-language-model"
+        task = random.choice(("causal-language-model",) * 3 + ("none",))
     asked = {
         "model": model, "task": task,
         "train": extreme(random, 10**random.choice((4, 12))),
@@ -98,12 +117,13 @@ def question(random, devices, models):
         "accumulation": extreme(random, 10**random.choice((1, 4))),
         "length": extreme(random, random.choice((512, LENGTH))),
         "precision": random.choice(("fp32", "fp32", "fp16", "bf16", "tf32")),
-        "optimizer": random.choice(("sgd", "adamw", "adan")),
+        "optimizer": random.choice(("sgd", "adamw", "adan", "muon")),
         "implementation": random.choice(("for_loop", "multi_tensor", "fused")),
         "stack": random.choice(("eager", "fused", "compiled")),
         "start_up": random.choice((0, 1, 1e-9, 86400,
                                    random.choice((1e6, 1e7, 1e308)))),
     }
+    asked["less"] = less(random, own, max(1, asked["length"]))
     return own, asked, random.choice(devices)
 
 

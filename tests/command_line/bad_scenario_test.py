@@ -125,6 +125,13 @@ class Scenarios(Case):
                     "hint: --model llama-3.2-1b --set model.KEY=VALUE",
                     "predict", "--model", text, *job,
                 )  # fmt: skip
+                self.refused(
+                    1,
+                    "--model: expected a name or a file that stays, which is what a "
+                    f"scenario names, got \"{text}\"; hint: --model llama-3.2-1b, and "
+                    "such a map in the scenario",
+                    "init", "--model", text, *job[:4],
+                )  # fmt: skip
         self.good("predict", "--model", "llama-3.2-1b", *job, "--set", "model.layers=2")
 
     def test_unknown_names_get_the_nearest(self):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import threading
 
 import program
@@ -98,12 +99,41 @@ class Predict(Case):
         wrong = CONFIG.replace("64", "65", 1)
         self.refused(1, "--model:2:25: num_attention_heads: expected a divisor of "
                      "hidden_size = 65, got 4", "predict", "--model", wrong, *job)
-        self.begins(1, "--model: expected a file that stays, which is what a scenario "
-                    'names, got "{', "init", "--model", CONFIG, *job)
+        self.begins(1, "--model: expected a name or a file that stays, which is what "
+                    'a scenario names, got "{', "init", "--model", CONFIG, *job)
         result = through_a_pipe(self.run_it, "init")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertIn("trainfare: --model: expected a file that stays, which is what a "
-                      'scenario names, got "/dev/fd/', result.stderr)
+        self.assertIn("trainfare: --model: expected a name or a file that stays, which "
+                      'is what a scenario names, got "/dev/fd/', result.stderr)
+
+    def test_a_device_of_ones_own_beside_an_installation(self):
+        """docs/guide/devices.md, "Beside an installation"."""
+        data = self.path("data")
+        hardware = os.path.join(program.ROOT, "hardware")
+        for name in ("devices", "interconnects", "instances", "prices"):
+            shutil.copytree(os.path.join(hardware, name), os.path.join(data, name))
+        with open(os.path.join(hardware, "devices", "p40.yaml"),
+                  encoding="utf-8") as file:
+            text = file.read()
+        own = text.replace("Tesla P40", "My GPU").replace('aliases:\n  - "P40"\n', "")
+        self.write("data/devices/my_gpu.yaml", own)
+        of_own = {"environment": {"TRAINFARE_DATA_DIR": data}}
+        listed = self.good("list", "devices", "my_gpu", **of_own).stdout
+        with open(os.path.join(program.ROOT, "docs/guide/devices.md"),
+                  encoding="utf-8") as page:
+            self.assertIn(f"```text\n{listed}```\n", page.read())
+        said = self.good("predict", "emotion_bert_base", "--device", "my_gpu",
+                         "--precision", "fp32", **of_own).stdout
+        self.assertIn(" on my_gpu (My GPU)", said)
+        self.refused(1, "data/devices/my_gpu.yaml:10:9: peak.fp32: expected at most the "
+                     "1 TFLOP/s of bf16_dense, got 11.76 TFLOP/s", "list", "devices",
+                     environment={"TRAINFARE_DATA_DIR": self.with_peak(own)})
+
+    def with_peak(self, own):
+        """The folder with a peak of bf16 that no device has."""
+        self.write("data/devices/my_gpu.yaml", own.replace(
+            "  fp32: 11.76 TFLOP/s", "  fp32: 11.76 TFLOP/s\n  bf16_dense: 1 TFLOP/s"))
+        return self.path("data")
 
     def test_a_folder_names_a_model_wherever_a_file_does(self):
         os.mkdir(self.path("small"))

@@ -72,7 +72,7 @@ class Command(Case):
     def test_adapters_of_no_named_matrix(self):
         lengths = self.write("lengths.csv", "length,count", "8,4")
         self.check_fails(self.train("--lengths", lengths, "--lora-rank", 4), 1,
-                         "model bert-tiny: this trainer has frozen weights, "
+                         "model bert-tiny: the trainer has frozen weights, "
                          "adapters")
 
     def test_bad_examples_say_file_and_line(self):

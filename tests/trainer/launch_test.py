@@ -159,11 +159,24 @@ class Launch(unittest.TestCase):
         return [json.loads(line) for line in plan.splitlines()]
 
     def test_models_whose_positions_have_no_end_are_planned(self):
-        for model in ("bloom-560m", "t5-small"):
-            runs = self.plan_of("--models", model)
-            self.assertEqual([run["model"] for run in runs], [model] * 9)
-            self.assertEqual({run["sequence_length"] for run in runs},
-                             {32, 128, 384})
+        runs = self.plan_of("--models", "transformer-base")
+        self.assertEqual([run["model"] for run in runs],
+                         ["transformer-base"] * 9)
+        self.assertEqual({run["sequence_length"] for run in runs},
+                         {32, 128, 384})
+
+    def test_models_that_the_trainer_has_not_are_not_planned(self):
+        for model, lacks in (
+                ("bloom-560m", "decoders like Llama's, without LayerNorm"),
+                ("t5-small", "the blocks of BERT, GPT-2"),
+                ("deepseek-v2-lite", "decoders like Llama's, without latent")):
+            result = script_of("torchrun", "--instances", "aws/g5.xlarge",
+                               "--models", f"bert-tiny,{model}")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertIn(f"model {model}: the trainer has ", result.stderr)
+            self.assertIn(lacks, result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
 
     def test_the_script_has_the_trainers_libtorch(self):
         version = subprocess.run([TRAINER, "--version"], check=True, text=True,

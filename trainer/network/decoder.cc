@@ -6,42 +6,17 @@
 #include <string>
 #include <utility>
 
-#include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/linear.h"
 #include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
-namespace {
-
-void CheckDecoder(const model::Architecture& architecture) {
-  if (architecture.head != model::Head::kCausalLanguageModel) {
-    throw model::InputError(fmt::format(
-        "model {}: head: decoders have causal-language-model here, got {}",
-        architecture.name,
-        model::ToText(architecture.head)));
-  }
-  if (architecture.token_types != 0 || architecture.position_offset != 0 ||
-      architecture.embedding_layer_norm) {
-    throw model::InputError(fmt::format(
-        "model {}: expected GPT-2's embeddings, without token types, a "
-        "position offset and a LayerNorm; got token_types {}, position_offset "
-        "{}, embedding_layer_norm {}",
-        architecture.name,
-        architecture.token_types,
-        architecture.position_offset,
-        architecture.embedding_layer_norm));
-  }
-}
-
-}  // namespace
 
 Decoder::Decoder(const model::Architecture& architecture,
                  const TransformerOptions& options,
                  at::Device device,
                  uint64_t seed)
     : Transformer(architecture, options, device) {
-  CheckDecoder(architecture);
   const int64_t hidden = architecture.hidden;
   // Radford et al. 2019: what adds to the residual starts smaller the more
   // layers add to it.

@@ -12,7 +12,6 @@ namespace trainfare::trainer {
 
 class Decoder final : public Transformer {
  public:
-  // Throws InputError for a head or layout that this trainer does not have.
   Decoder(const model::Architecture& architecture,
           const TransformerOptions& options,
           at::Device device,

@@ -14,7 +14,6 @@ namespace {
 
 using model::Architecture;
 using model::Head;
-using model::InputError;
 
 std::string LayerPrefix(EncoderLayout layout, int64_t layer) {
   switch (layout) {
@@ -40,40 +39,6 @@ std::string ModelPrefix(EncoderLayout layout) {
   ENSURE(false, "unknown layout");
 }
 
-void CheckEncoder(const Architecture& architecture) {
-  if (architecture.head != Head::kSequenceClassification &&
-      architecture.head != Head::kQuestionAnswering) {
-    throw InputError(
-        fmt::format("model {}: head: encoders have sequence-classification "
-                    "and question-answering here, got {}",
-                    architecture.name,
-                    model::ToText(architecture.head)));
-  }
-  if (architecture.head == Head::kSequenceClassification &&
-      architecture.labels <= 0) {
-    throw InputError(
-        fmt::format("model {}: labels: expected a positive count, got {}",
-                    architecture.name,
-                    architecture.labels));
-  }
-  if (!architecture.embedding_layer_norm) {
-    throw InputError(fmt::format(
-        "model {}: embedding_layer_norm: encoders have one here, got false",
-        architecture.name));
-  }
-  const bool bert = LayoutOf(architecture) == EncoderLayout::kBert;
-  if (architecture.head == Head::kSequenceClassification &&
-      (architecture.pooler != bert || architecture.classifier_dense == bert)) {
-    throw InputError(fmt::format(
-        "model {}: expected a pooler in BERT and a dense layer in the "
-        "classifier of RoBERTa and DistilBERT, got pooler {}, classifier_dense "
-        "{}",
-        architecture.name,
-        architecture.pooler,
-        architecture.classifier_dense));
-  }
-}
-
 // Cross entropy over positions; a label outside the sequence counts for
 // nothing, as in Hugging Face's question-answering heads.
 at::Tensor SpanLoss(const at::Tensor& logits, const at::Tensor& positions) {
@@ -87,19 +52,12 @@ at::Tensor SpanLoss(const at::Tensor& logits, const at::Tensor& positions) {
 
 }  // namespace
 
-EncoderLayout LayoutOf(const Architecture& architecture) {
-  if (architecture.token_types == 0) return EncoderLayout::kDistilBert;
-  if (architecture.position_offset > 0) return EncoderLayout::kRoberta;
-  return EncoderLayout::kBert;
-}
-
 Encoder::Encoder(const Architecture& architecture,
                  const TransformerOptions& options,
                  at::Device device,
                  uint64_t seed)
     : Transformer(architecture, options, device),
       layout_(LayoutOf(architecture)) {
-  CheckEncoder(architecture);
   const int64_t hidden = architecture.hidden;
   const std::string prefix = ModelPrefix(layout_);
   const bool distil = layout_ == EncoderLayout::kDistilBert;

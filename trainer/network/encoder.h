@@ -7,18 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "model/trainer_rules.h"
 #include "trainer/network/transformer.h"
 
 namespace trainfare::trainer {
 
-// The three published layouts, told apart by their dimensions: DistilBERT has
-// no token types, RoBERTa's positions start behind the padding id.
-enum class EncoderLayout { kBert, kRoberta, kDistilBert };
-EncoderLayout LayoutOf(const model::Architecture& architecture);
+using model::EncoderLayout;
+using model::LayoutOf;
 
 class Encoder final : public Transformer {
  public:
-  // Throws InputError for a head that this trainer does not have.
   Encoder(const model::Architecture& architecture,
           const TransformerOptions& options,
           at::Device device,

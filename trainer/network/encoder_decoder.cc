@@ -5,50 +5,17 @@
 #include <cmath>
 #include <utility>
 
-#include "model/error.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/linear.h"
 #include "trainer/runtime/signals.h"
 
 namespace trainfare::trainer {
-namespace {
-
-void CheckEncoderDecoder(const model::Architecture& architecture) {
-  if (architecture.head != model::Head::kCausalLanguageModel) {
-    throw model::InputError(
-        fmt::format("model {}: head: encoder-decoders have "
-                    "causal-language-model here, got {}",
-                    architecture.name,
-                    model::ToText(architecture.head)));
-  }
-  if (architecture.positions != 0 || architecture.token_types != 0 ||
-      architecture.embedding_layer_norm) {
-    throw model::InputError(fmt::format(
-        "model {}: expected the embeddings of the first Transformer, without "
-        "position table, token types and LayerNorm; got positions {}, "
-        "token_types {}, embedding_layer_norm {}",
-        architecture.name,
-        architecture.positions,
-        architecture.token_types,
-        architecture.embedding_layer_norm));
-  }
-  if (architecture.hidden % 2 != 0) {
-    throw model::InputError(fmt::format(
-        "model {}: hidden: expected an even count, for sines and cosines, got "
-        "{}",
-        architecture.name,
-        architecture.hidden));
-  }
-}
-
-}  // namespace
 
 EncoderDecoder::EncoderDecoder(const model::Architecture& architecture,
                                const TransformerOptions& options,
                                at::Device device,
                                uint64_t seed)
     : Transformer(architecture, options, device) {
-  CheckEncoderDecoder(architecture);
   embeddings_ = Add("model.shared.weight",
                     {architecture.vocabulary, architecture.hidden});
   for (int64_t index = 0; index < architecture.layers; ++index) {

@@ -15,7 +15,6 @@ namespace trainfare::trainer {
 
 class EncoderDecoder final : public Transformer {
  public:
-  // Throws InputError for a head or layout that this trainer does not have.
   EncoderDecoder(const model::Architecture& architecture,
                  const TransformerOptions& options,
                  at::Device device,

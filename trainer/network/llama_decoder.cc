@@ -17,78 +17,10 @@ namespace {
 
 using model::Architecture;
 
-// The parts of a block that Architecture can ask for and that are not here.
-struct Missing {
-  const char* part;
-  bool asked;
-};
-
-void CheckBlock(const Architecture& a) {
-  const auto& placement = a.norm_placement;
-  const Missing missing[] = {
-      {"a head other than causal-language-model",
-       a.head != model::Head::kCausalLanguageModel},
-      {"LayerNorm with gated or rotary blocks", a.norm != model::Norm::kRms},
-      {"norms elsewhere than before",
-       placement != model::NormPlacement::kBefore &&
-           placement != model::NormPlacement::kByFamily},
-      {"a norm over all queries or keys at once",
-       a.query_key_norm == model::QueryKeyNorm::kWhole},
-      {"a norm of queries or keys with weights of each head's own",
-       a.query_key_norm == model::QueryKeyNorm::kEachHead},
-      {"a norm of queries or keys that rotate alone",
-       a.query_key_norm == model::QueryKeyNorm::kRotated},
-      {"clipped queries, keys and values", a.clipped_projections},
-      {"positions that are not rotary",
-       a.position_kind != model::PositionKind::kRotary},
-      {"rotary positions of a part of a head",
-       a.rotary_head_size != 0 && !a.latent()},
-      {"latent attention", a.latent()},
-      {"attention sinks", a.attention_sinks},
-      {"blocks with a window between those without",
-       a.window > 0 && a.windowed_layers != a.layers},
-      {"windows that are chunks", a.chunked_window && a.window > 0},
-      {"blocks without positions", a.unrotated_layers > 0},
-      {"scores as they are", !a.scaled_scores},
-      {"norms without weights", !a.norm_scale},
-      {"joined projections of a gate", a.joint_gate},
-      {"dropout of the activation", a.drops_activation},
-      {"biases of logits", a.logits_bias},
-      {"logits by rows of unit length", a.unit_output_rows},
-      {"a feed-forward without a gate", !a.gated},
-      {"attention and feed-forward side by side", a.parallel_block},
-      {"biases of experts or their router", a.expert_bias || a.router_bias},
-      {"capped logits", a.output_soft_cap || a.attention_soft_cap},
-      {"a block without a final norm", !a.final_norm},
-      {"blocks that predict a token further", a.next_token_blocks > 0},
-      {"a norm of embeddings", a.embedding_layer_norm},
-      {"token types", a.token_types != 0},
-      {"values narrower or wider than keys",
-       a.context_head_size() != a.query_head_size()},
-      {"heads of an odd size", a.query_head_size() % 2 != 0},
-      {"queries that are no multiple of the keys",
-       a.heads % a.key_heads() != 0},
-  };
-  for (const Missing& one : missing) {
-    if (!one.asked) continue;
-    throw model::InputError(
-        fmt::format("model {}: this trainer has decoders like Llama's, "
-                    "without {}",
-                    a.name,
-                    one.part));
-  }
-}
-
 void CheckOptions(const TransformerOptions& options, at::Device device) {
   if (options.fusion == model::Fusion::kFused && !device.is_cpu()) {
     throw model::InputError(
         "stack: decoders like Llama's have eager alone on a GPU, got fused");
-  }
-  if (options.trainable.base_bits != 0) {
-    throw model::InputError(
-        fmt::format("trainable.base_bits: this trainer keeps frozen weights "
-                    "as they are, got {}",
-                    options.trainable.base_bits));
   }
   if (options.recompute && options.attention_dropout > 0 && !device.is_cpu()) {
     throw model::InputError(
@@ -104,7 +36,6 @@ LlamaDecoder::LlamaDecoder(const Architecture& architecture,
                            at::Device device,
                            uint64_t seed)
     : Transformer(architecture, options, device) {
-  CheckBlock(architecture);
   CheckOptions(options, device);
   const model::Trainable& trainable = options.trainable;
   const bool adapters = trainable.lora_rank > 0;

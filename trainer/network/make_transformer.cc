@@ -1,9 +1,8 @@
 #include "trainer/network/make_transformer.h"
 
-#include <fmt/format.h>
-
 #include "model/error.h"
 #include "model/fields.h"
+#include "model/trainer_rules.h"
 #include "trainer/network/decoder.h"
 #include "trainer/network/encoder.h"
 #include "trainer/network/encoder_decoder.h"
@@ -13,7 +12,6 @@ namespace trainfare::trainer {
 
 using model::Architecture;
 using model::Family;
-using model::InputError;
 
 TransformerOptions DefaultOptions(const Architecture& architecture) {
   TransformerOptions options;
@@ -43,21 +41,11 @@ std::unique_ptr<Transformer> MakeTransformer(const Architecture& architecture,
                                              const TransformerOptions& options,
                                              at::Device device,
                                              uint64_t seed) {
-  const bool plain = model::HasPlainBlock(architecture);
-  if (!plain && architecture.family == Family::kDecoder) {
+  model::RequireTrainerNetwork(architecture);
+  model::RequireTrainerParts(
+      architecture, options.trainable, options.recompute);
+  if (!model::HasPlainBlock(architecture)) {
     return std::make_unique<LlamaDecoder>(architecture, options, device, seed);
-  }
-  if (!plain) {
-    throw InputError(fmt::format(
-        "model {}: this trainer has the blocks of BERT, GPT-2, Transformer "
-        "base and big, and of decoders like Llama's",
-        architecture.name));
-  }
-  if (!options.trainable.everything() || options.recompute) {
-    throw InputError(
-        fmt::format("model {}: this trainer has frozen weights, adapters and "
-                    "gradient_checkpointing in decoders like Llama's alone",
-                    architecture.name));
   }
   switch (architecture.family) {
     case Family::kEncoder:

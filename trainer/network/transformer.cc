@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "model/error.h"
-#include "model/fields.h"
+#include "model/trainer_rules.h"
 #include "trainer/network/autocast.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/fused_layers.h"
@@ -18,59 +18,9 @@
 #include "trainer/network/widen.h"
 
 namespace trainfare::trainer {
-namespace {
 
 using model::Architecture;
-using model::Family;
 using model::InputError;
-
-void CheckDimensions(const Architecture& architecture) {
-  const auto require_positive = [&](const char* key, int64_t value) {
-    if (value <= 0) {
-      throw InputError(
-          fmt::format("model {}: {}: expected a positive count, got {}",
-                      architecture.name,
-                      key,
-                      value));
-    }
-  };
-  require_positive("layers", architecture.layers);
-  require_positive("hidden", architecture.hidden);
-  require_positive("heads", architecture.heads);
-  require_positive("intermediate", architecture.intermediate);
-  require_positive("vocabulary", architecture.vocabulary);
-  if (architecture.projects_embeddings()) {
-    throw InputError(
-        fmt::format("model {}: embedding_size: this trainer's tables are as "
-                    "wide as its blocks ({}), got {}",
-                    architecture.name,
-                    architecture.hidden,
-                    architecture.embedding_size));
-  }
-  if (architecture.family == Family::kEncoderDecoder) {
-    require_positive("decoder_layers", architecture.decoder_layers);
-  } else {
-    if (architecture.position_kind == model::PositionKind::kTable) {
-      require_positive("positions", architecture.positions);
-    }
-    if (architecture.decoder_layers != 0) {
-      throw InputError(fmt::format(
-          "model {}: decoder_layers: expected an encoder-decoder, got {}",
-          architecture.name,
-          model::ToText(architecture.family)));
-    }
-  }
-  if (architecture.head_size == 0 &&
-      architecture.hidden % architecture.heads != 0) {
-    throw InputError(fmt::format(
-        "model {}: hidden: expected a multiple of heads ({}), got {}",
-        architecture.name,
-        architecture.heads,
-        architecture.hidden));
-  }
-}
-
-}  // namespace
 
 at::Tensor NextTokens(const at::Tensor& ids, const at::Tensor& tokens) {
   const int64_t length = ids.size(1);
@@ -116,19 +66,9 @@ model::Activation ActivationOf(const model::Architecture& architecture,
   ENSURE(false, "unknown activation");
 }
 
-void RequireOwnStack(model::Fusion stack) {
-  if (stack == model::Fusion::kEager || stack == model::Fusion::kFused) return;
-  throw InputError(fmt::format(
-      "stack: this trainer has eager and fused, got {}", model::ToText(stack)));
-}
-
 at::ScalarType ParameterType(const model::Workload& workload) {
+  model::RequireTrainerWeights(workload);
   if (!workload.stack.narrow_weights) return at::kFloat;
-  if (model::BytesPerElement(workload.precision) == 4) {
-    throw InputError(
-        fmt::format("narrow_weights: expected precision bf16 or fp16, got {}",
-                    model::ToText(workload.precision)));
-  }
   return workload.precision == model::Precision::kBf16 ? at::kBFloat16
                                                        : at::kHalf;
 }
@@ -146,8 +86,7 @@ Transformer::Transformer(const Architecture& architecture,
                          const TransformerOptions& options,
                          at::Device device)
     : architecture_(architecture), options_(options), device_(device) {
-  CheckDimensions(architecture);
-  RequireOwnStack(options.fusion);
+  model::RequireTrainerStack(options.fusion);
   if (options.attention == model::Attention::kFlash && device.is_cpu() &&
       options.attention_dropout > 0) {
     throw InputError(

@@ -53,8 +53,6 @@ struct TransformerOptions {
   // optimizer has fp32 masters of them.
   at::ScalarType type = at::kFloat;
 };
-// Throws InputError for a stack that is not this trainer's.
-void RequireOwnStack(model::Fusion stack);
 // The type of the parameters that a workload asks for. Throws InputError where
 // weights cannot be narrow.
 at::ScalarType ParameterType(const model::Workload& workload);
@@ -172,7 +170,7 @@ class Transformer {
   // initializer_range of the published configurations.
   static constexpr double kDeviation = 0.02;
 
-  // Throws InputError for dimensions or attention that cannot be run.
+  // Throws InputError for a stack or attention that cannot be run.
   Transformer(const model::Architecture& architecture,
               const TransformerOptions& options,
               at::Device device);

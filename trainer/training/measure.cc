@@ -13,7 +13,7 @@
 #include "hardware/files/json_text.h"
 #include "model/error.h"
 #include "model/sharding.h"
-#include "model/stack_rules.h"
+#include "model/trainer_rules.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_memory.h"
 #include "trainer/device/out_of_memory.h"
@@ -85,118 +85,11 @@ uint64_t SeedOf(const MeasureRequest& request) {
   return static_cast<uint64_t>(request.seed.value_or(1));
 }
 
-// What this trainer cannot run is refused by its key.
-void Require(bool holds, const std::string& message) {
-  if (!holds) throw InputError(message);
-}
-
-// The network, and the words that are drawn for it.
-void CheckModel(const model::Workload& workload) {
-  const Architecture& a = workload.architecture;
-  Require(
-      workload.target_length == 0 || a.family == model::Family::kEncoderDecoder,
-      fmt::format("target_length: expected an encoder-decoder, got {} ({})",
-                  a.name,
-                  model::ToText(a.family)));
-  // Words are drawn behind those with a meaning of their own.
-  Require(a.vocabulary >= 8,
-          fmt::format("model.vocabulary: expected at least 8, got {}",
-                      a.vocabulary));
-  Require(a.family == model::Family::kEncoderDecoder || a.positions > 0 ||
-              a.position_kind != model::PositionKind::kTable,
-          "model.positions: expected a table of positions, got 0 rows");
-}
-
-// What a step does, and with which kernels.
-void CheckStep(const model::Workload& workload) {
-  Require(workload.work != model::Work::kForward,
-          "work: this trainer has no passes of inference alone");
-  Require(workload.documents == 1,
-          "documents: this trainer packs none into a sequence");
-  Require(workload.load_factor == 1,
-          "load_factor: this trainer's router sends tokens where it does");
-  Require(workload.power_limit.base() == 0.0,
-          "power_limit: this trainer takes the device as it is set; set it by "
-          "nvidia-smi -pl");
-  Require(workload.predictions_per_sequence == 0,
-          "predictions_per_sequence: this trainer predicts everywhere");
-  const model::Attention attention = workload.stack.attention;
-  Require(attention == model::Attention::kMaterialised ||
-              attention == model::Attention::kFlash,
-          "attention: this trainer has materialised and flash, got another");
-  Require(workload.stack.loss == model::LossKernels::kOfStack,
-          "loss: this trainer has the stack's own, got another");
-  const model::ExpertKernels experts = workload.stack.experts;
-  Require(experts == model::ExpertKernels::kOfStack ||
-              experts == model::ExpertKernels::kSplit,
-          fmt::format("experts: this trainer has split, got {}",
-                      model::ToText(experts)));
-  Require(!workload.attention_checkpointing,
-          "attention_checkpointing: this trainer computes whole blocks again");
-  Require(!workload.operation_checkpointing,
-          "operation_checkpointing: this trainer computes whole blocks again");
-  Require(!workload.stack.stochastic_rounding,
-          "stochastic_rounding: this trainer rounds to the nearest");
-  RequireOwnStack(workload.stack.fusion);
-}
-
-// What trains, and how wide its state is.
-void CheckState(const model::Workload& workload) {
-  Require(!model::KeepsMasters(workload) || model::MastersInUpdate(workload),
-          "optimizer.masters: this trainer has in_update, got apart");
-  Require(
-      !workload.optimizer.wide_gradients,
-      "optimizer.wide_gradients: this trainer has gradients as weights are");
-  Require(workload.optimizer.state_bits == 0,
-          "optimizer.state_bits: this trainer keeps state as wide as weights");
-  Require(!workload.trainable.embeddings_beside_adapters,
-          "trainable.lora.embeddings: this trainer freezes them beside "
-          "adapters");
-  Require(!workload.trainable.wide_adapters,
-          "trainable.lora.wide: this trainer keeps adapters as weights are");
-  Require(workload.trainable.lora_dropout == 0.0,
-          fmt::format("trainable.lora.dropout: this trainer's adapters drop "
-                      "nothing out, got {}",
-                      workload.trainable.lora_dropout));
-  Require(!workload.trainable.adapters_as_units,
-          "trainable.lora.as_units: this trainer gathers whole blocks");
-  ParameterType(workload);
-}
-
-// How ranks share a step.
-void CheckRanks(const model::Workload& workload) {
-  Require(!workload.parallel.embedding_units,
-          "parallel.embedding_units: this trainer has them in the root");
-  Require(!model::Offloads(workload.parallel),
-          "parallel.offload: this trainer keeps all on its devices");
-  Require(workload.compression.kind == model::CompressionKind::kNone,
-          "gradient_compression: this trainer has none");
-  Require(
-      model::RanksOfModel(workload.parallel) == 1,
-      "parallel.tensor: expected each of this trainer's ranks to have a whole "
-      "model, so tensor 1 and pipeline 1");
-  Require(workload.parallel.replicate == 1,
-          fmt::format("parallel.replicate: this trainer divides one copy over "
-                      "all ranks, got {}",
-                      workload.parallel.replicate));
-  Require(workload.parallel.shard == model::Shard::kNone ||
-              workload.precision != model::Precision::kFp16,
-          "parallel.shard: ranks that share state train in fp32, tf32 or bf16 "
-          "here, got fp16");
-}
-
-void CheckMeasurable(const model::Workload& workload) {
-  CheckModel(workload);
-  CheckStep(workload);
-  CheckState(workload);
-  CheckRanks(workload);
-}
-
 }  // namespace
 
 MeasureRequest ParseMeasureRequest(const std::string& text) {
   const MeasureRequest request = ReadMeasureRequest(text);
-  CheckMeasurable(request.workload);
+  model::RequireTrainerRun(request.workload);
   return request;
 }
 

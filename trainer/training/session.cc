@@ -8,6 +8,7 @@
 
 #include "model/error.h"
 #include "model/stack_rules.h"
+#include "model/trainer_rules.h"
 #include "trainer/device/device_memory.h"
 #include "trainer/device/launch_counter.h"
 #include "trainer/network/autocast.h"
@@ -36,10 +37,7 @@ void ThrowIfStoppedAtPart(const PartName& /*part*/, const at::Tensor& output) {
 }  // namespace
 
 void CheckPrecision(Precision precision, at::Device device) {
-  if (precision == Precision::kFp8) {
-    throw model::InputError(
-        "precision: trainfare-trainer has fp32, tf32, bf16 and fp16, got fp8");
-  }
+  model::RequireTrainerPrecision(precision);
   if (precision != Precision::kTf32 || device.is_cuda()) return;
   throw model::InputError(
       "precision: a CPU has fp32, bf16 and fp16 here, got tf32");

@@ -131,10 +131,19 @@ TEST_CASE("a fit is kept, or what gave way is") {
   CHECK(LoadFit(path).provenance.runs == 1);
   CHECK(LoadFit(path + ".old").provenance.runs == 82);
 
-  // A fit in turn gives way to the next.
+  // The next takes no place but that of the one before it.
   placed = PlaceFit(good, path, Replace::kAlways, false);
-  CHECK(placed.note.ends_with(" is kept as " + path + ".old"));
-  CHECK(LoadFit(path + ".old").provenance.runs == 1);
+  CHECK(placed.note.ends_with(" is kept as " + path + ".old.2"));
+  CHECK(LoadFit(path + ".old").provenance.runs == 82);
+  CHECK(LoadFit(path + ".old.2").provenance.runs == 1);
+
+  // Nor does one that stays beside it.
+  Fit other = GoodFit();
+  other.provenance.runs = 2;
+  placed = PlaceFit(other, path, Replace::kIfNotWorse, false);
+  CHECK(placed.path == path + ".new");
+  CHECK(LoadFit(path + ".new").provenance.runs == 2);
+  CHECK(LoadFit(path + ".new.old").provenance.runs == 1);
 
   // A fit that cannot be read any more: nothing to compare with, and nothing is
   // lost.
@@ -143,9 +152,8 @@ TEST_CASE("a fit is kept, or what gave way is") {
   placed = PlaceFit(good, path, Replace::kIfNotWorse, false);
   CHECK(placed.in_place);
   CHECK(placed.note.starts_with(path + ":1:1: missing key \""));
-  CHECK(placed.note.ends_with("; it is kept as " + path + ".old.2"));
-  CHECK(fs::file_size(path + ".old.2") == broken.size());
-  CHECK(LoadFit(path + ".old").provenance.runs == 1);
+  CHECK(placed.note.ends_with("; it is kept as " + path + ".old.3"));
+  CHECK(fs::file_size(path + ".old.3") == broken.size());
   fs::remove_all(folder);
 }
 

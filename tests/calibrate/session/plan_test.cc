@@ -142,6 +142,32 @@ TEST_CASE("the plan has runs on both sides of the ridge, and several models") {
   CHECK(models.size() >= 2);
 }
 
+TEST_CASE("models that the trainer has not are refused before any run") {
+  CHECK_THROWS_WITH_AS(
+      PlanHere(PlannedProcessor(),
+               {model::Precision::kFp32},
+               {"bert-tiny", "t5-small"}),
+      "model t5-small: the trainer has the blocks of BERT, GPT-2, Transformer "
+      "base and big, and of decoders like Llama's",
+      model::InputError);
+}
+
+// A GPU's grid has both stacks of BERT; of Llama the trainer has one there.
+TEST_CASE("a GPU's runs are in stacks that the trainer has of a model") {
+  const Device& gpu = hardware::DeviceCatalog::Shipped().Find("a100_sxm4_80gb");
+  const auto fused = [&](const std::string& name) {
+    int64_t count = 0;
+    for (const model::Workload& run :
+         RunsHere(gpu, {model::Precision::kBf16}, {name})) {
+      if (run.stack.fusion == model::Fusion::kFused) ++count;
+    }
+    return count;
+  };
+  CHECK(fused("bert-base-uncased") > 0);
+  CHECK(fused("llama-3.2-1b") == 0);
+  CHECK(!RunsHere(gpu, {model::Precision::kBf16}, {"llama-3.2-1b"}).empty());
+}
+
 TEST_CASE("no run twice, none longer than allowed, and then none") {
   const Device device = PlannedProcessor();
   Planner planner(device, Broad(device));

@@ -42,6 +42,28 @@ TEST_CASE("--fresh forgets, and sets aside what was there" *
   CHECK(LinesOf(fake / "fits/here.partial.jsonl.old.2") == 1);
 }
 
+// Records of the fits before are nobody's to lose, in place or beside it.
+TEST_CASE("records take no earlier records' place") {
+  const fs::path folder = fs::temp_directory_path() /
+                          ("trainfare_keep_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const internal::SessionFiles files((folder / "fit.yaml").string());
+  for (const bool in_place : {true, false}) {
+    const std::string path =
+        (folder / (in_place ? "fit.jsonl" : "fit.new.jsonl")).string();
+    for (int lines = 1; lines <= 3; ++lines) {
+      std::ofstream file(files.partial());
+      for (int i = 0; i < lines; ++i) file << "a run\n";
+      file.close();
+      CHECK(files.Keep(in_place) == path);
+    }
+    CHECK(LinesOf(path) == 3);
+    CHECK(LinesOf(path + ".old") == 1);
+    CHECK(LinesOf(path + ".old.2") == 2);
+  }
+  fs::remove_all(folder);
+}
+
 TEST_CASE("a tail that cannot be cut leaves no file open") {
   const auto open_files = [] {
     return std::distance(fs::directory_iterator("/proc/self/fd"), {});

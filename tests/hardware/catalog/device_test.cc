@@ -303,6 +303,31 @@ TEST_CASE("a unit that is off by a thousand is refused") {
                 "cores: { count: 850000 }\n") == "no error");
 }
 
+// Capability 6.1: 2 FMA of fp16 a clock beside 128 of fp32 (CUDA C++
+// Programming Guide). Tesla P40: 11.76 TFLOP/s, 183.7 GFLOP/s.
+TEST_CASE("fp16 that is slower than fp32 is where it is so") {
+  const std::string p40 =
+      Replaced(Replaced(kGood, "8 TFLOP/s", "11.76 TFLOP/s"),
+               "model: gpu\n",
+               "model: gpu\ncompute_capability: \"6.1\"\n");
+  const auto with_half = [](const std::string& text, const std::string& rate) {
+    return Replaced(text, "11.76 TFLOP/s", "11.76 TFLOP/s, " + rate);
+  };
+  CHECK(Message(with_half(p40, "fp16_dense: 183.7 GFLOP/s")) == "no error");
+  CHECK(Message(with_half(p40, "fp16_dense: 11.76 TFLOP/s")) == "no error");
+  // No other rate there, no other precision, and nowhere else.
+  const std::string refused =
+      "peak.fp32: expected at most the 183.7 GFLOP/s of ";
+  CHECK(Message(with_half(p40, "fp16_dense: 1.2 TFLOP/s"))
+            .find("peak.fp32: expected at most the 1.2 TFLOP/s") !=
+        std::string::npos);
+  CHECK(Message(with_half(p40, "bf16_dense: 183.7 GFLOP/s"))
+            .find(refused + "bf16_dense") != std::string::npos);
+  CHECK(Message(
+            with_half(Replaced(p40, "6.1", "7.5"), "fp16_dense: 183.7 GFLOP/s"))
+            .find(refused + "fp16_dense") != std::string::npos);
+}
+
 TEST_CASE("a cut or changed file loads or is refused, nothing else") {
   std::ifstream file(DataDirectory("devices") + "/h200_sxm.yaml");
   const std::string text((std::istreambuf_iterator<char>(file)),

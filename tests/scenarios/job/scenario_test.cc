@@ -180,8 +180,12 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
                          "did you mean \"dropout\"? known: as_units, "));
   CHECK(Message(Replaced("epochs: 3",
                          "epochs: 3\ntrainable: { lora: { ranks: 8 } }")) ==
-        "s.yaml:7:20: trainable.lora: missing key \"rank\", an integer from 0 "
-        "to 16777216; is \"ranks\" at 7:22 meant?");
+        "s.yaml:7:20: trainable.lora: missing key \"rank\", an integer from 1 "
+        "to 768; is \"ranks\" at 7:22 meant?");
+  CHECK(Message(Replaced("epochs: 3",
+                         "epochs: 3\ntrainable: { lora: { dropout: 0.1 } }")) ==
+        "s.yaml:7:20: trainable.lora: missing key \"rank\", an integer from 1 "
+        "to 768");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\ntrainable: {}")) ==
         "s.yaml:7:12: trainable: expected one of { frozen_layers: LAYERS } or "
         "{ lora: { rank: RANK, matrices: [query, value, ..] } }");
@@ -395,6 +399,11 @@ TEST_CASE("forward passes need no optimizer, learning rates no number") {
   const auto load = [&](const std::string& text) {
     return LoadScenario(folder.Write("scenario.yaml", text));
   };
+  const auto with = [&](const char* line) {
+    std::string text(kGood);
+    text += line;
+    return load(text);
+  };
   std::string forward(kGood);
   const size_t at = forward.find("optimizer:");
   REQUIRE(at != std::string::npos);
@@ -410,19 +419,16 @@ TEST_CASE("forward passes need no optimizer, learning rates no number") {
                        model::InputError);
 
   const Scenario plain = load(std::string(kGood));
-  const Scenario scheduled =
-      load(std::string(kGood) + "learning_rate: { schedule: linear }\n");
+  const Scenario scheduled = with("learning_rate: { schedule: linear }\n");
   CHECK(scheduled.workload == plain.workload);
-  CHECK(load(std::string(kGood) + "learning_rate: { layer_decay: 0.95 }\n")
+  CHECK(with("learning_rate: { layer_decay: 0.95 }\n")
             .workload.optimizer.by_layer);
-  CHECK_FALSE(load(std::string(kGood) + "learning_rate: { layer_decay: 1 }\n")
-                  .workload.optimizer.by_layer);
-  CHECK_THROWS_AS(
-      load(std::string(kGood) + "learning_rate: { layer_decay: 0 }\n"),
-      model::InputError);
-  CHECK_THROWS_AS(
-      load(std::string(kGood) + "learning_rate: { schedule: steps }\n"),
-      model::InputError);
+  CHECK_FALSE(
+      with("learning_rate: { layer_decay: 1 }\n").workload.optimizer.by_layer);
+  CHECK_THROWS_AS(with("learning_rate: { layer_decay: 0 }\n"),
+                  model::InputError);
+  CHECK_THROWS_AS(with("learning_rate: { schedule: steps }\n"),
+                  model::InputError);
 }
 
 TEST_CASE("every shipped scenario loads and is within its model") {

@@ -158,7 +158,7 @@ DOCTEST_TEST_CASE("every operation has a program that makes what is counted") {
       }
       // What is written is counted, but for masks of a byte an element, a loss
       // and the sums that one of two kernels of an operation makes.
-      // The model has tables of fp32 in all stacks.
+      // A gather is counted in fp32, also of a table that is narrow.
       const bool narrow_table = workload.stack.narrow_weights &&
                                 operation.kind == model::KernelKind::kEmbedding;
       const bool written = operation.name != "dropout" &&

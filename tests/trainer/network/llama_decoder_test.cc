@@ -360,7 +360,7 @@ DOCTEST_TEST_CASE("what this trainer has not is named") {
   TransformerOptions options = DefaultOptions(a);
   a.attention_sinks = true;
   DOCTEST_CHECK(message(a, options) ==
-                "model small llama: this trainer has decoders like Llama's, "
+                "model small llama: the trainer has decoders like Llama's, "
                 "without attention sinks");
   a = SmallLlama();
   a.window = 8;

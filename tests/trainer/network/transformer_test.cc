@@ -189,7 +189,7 @@ DOCTEST_TEST_CASE("what the trainer cannot run is an error, not a guess") {
   a = Small();
   a.embedding_size = 16;
   DOCTEST_CHECK(message(a, DefaultOptions(a)) ==
-                "model small: embedding_size: this trainer's tables are as "
+                "model small: embedding_size: the trainer's tables are as "
                 "wide as its blocks (32), got 16");
 }
 

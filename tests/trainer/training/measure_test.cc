@@ -57,9 +57,9 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
                     .find("bach: unknown key; did you mean \"batch\"?") == 0);
   DOCTEST_CHECK(MessageOf(with(R"("stack": "fused")")).empty());
   DOCTEST_CHECK(MessageOf(with(R"("stack": "compiled")")) ==
-                "stack: this trainer has eager and fused, got compiled");
+                "stack: the trainer has eager and fused, got compiled");
   DOCTEST_CHECK(MessageOf(with(R"("stack": "lightseq")")) ==
-                "stack: this trainer has eager and fused, got lightseq");
+                "stack: the trainer has eager and fused, got lightseq");
   const auto experts = [](const std::string& word) {
     return MessageOf(R"({"model": "mixtral-8x7b", "batch": 1,
                          "sequence_length": 8, "experts": ")" +
@@ -67,7 +67,7 @@ DOCTEST_TEST_CASE("a bad request is one line that names the key") {
   };
   DOCTEST_CHECK(experts("split").empty());
   DOCTEST_CHECK(experts("grouped") ==
-                "experts: this trainer has split, got grouped");
+                "experts: the trainer has split, got grouped");
   DOCTEST_CHECK(MessageOf(with(R"("target_length": 8)")) ==
                 "target_length: expected an encoder-decoder, got bert-tiny "
                 "(encoder)");

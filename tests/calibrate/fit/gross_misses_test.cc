@@ -1,0 +1,52 @@
+#include "calibrate/fit/gross_misses.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace trainfare::calibrate {
+namespace {
+
+FittedRun RunThatIs(const std::string& label, double modelled_s) {
+  FittedRun run;
+  run.label = label;
+  run.place = Place{};
+  run.measured = model::Second(1.0);
+  run.modelled = model::Second(modelled_s);
+  return run;
+}
+
+// Residuals log 1.05, log 0.5, log 1.4, log 1.33 = 0.049, -0.69, 0.336, 0.285;
+// 3 s = 0.3.
+TEST_CASE("runs past three standard deviations, the worst first") {
+  Fit fit;
+  fit.residual_scatter = 0.1;
+  fit.runs = {RunThatIs("a.csv:2", 1.05),
+              RunThatIs("a.csv:3", 1.4),
+              RunThatIs("a.csv:4", 0.5),
+              RunThatIs("a.csv:5", 1.33)};
+  const std::vector<GrossMiss> misses = GrossMisses(fit);
+  REQUIRE(misses.size() == 2);
+  CHECK(misses[0].run == &fit.runs[2]);
+  CHECK(misses[0].error == doctest::Approx(-0.5));
+  CHECK(misses[1].run == &fit.runs[1]);
+  CHECK(misses[1].error == doctest::Approx(0.4));
+}
+
+TEST_CASE("no part of a step is one, and none of a fit that was added to") {
+  Fit fit;
+  fit.residual_scatter = 0.1;
+  FittedRun forward = RunThatIs("a", 9.0);
+  forward.quantity = Quantity::kForward;
+  fit.runs = {RunThatIs("c", 1.0), forward};
+  CHECK(GrossMisses(fit).empty());
+  fit.runs.push_back(RunThatIs("d", 9.0));
+  CHECK(GrossMisses(fit).size() == 1);
+  FittedRun later = RunThatIs("e", 1.0);
+  later.added = true;
+  fit.runs.push_back(later);
+  CHECK(GrossMisses(fit).empty());
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
