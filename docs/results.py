@@ -27,14 +27,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from printing import (baselines, choices, cost, fits, intervals,  # noqa: E402
                       llm_tables, measured_tables, own_gpu, parameters,
-                      peers, points, power, published, sessions,
+                      peers, points, power, published, sessions, splits,
                       stacks)
 from printing.pages import Given, Missing  # noqa: E402
 from printing.program import Program  # noqa: E402
 
 PAGES = {page.name: page for module in (measured_tables, baselines, llm_tables, own_gpu, parameters,
                                         power, peers, published, fits, intervals, choices,
-                                        stacks, points, cost, sessions)
+                                        stacks, points, cost, splits, sessions)
          for page in module.PAGES}
 
 

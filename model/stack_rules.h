@@ -64,6 +64,9 @@ struct StackRules {
   // compiler or by a library that pads vocabularies.
   bool pads_products = false;
 
+  // Gradients of several passes are added by the products that make them.
+  bool adds_in_products = false;
+
   // --- host ---
   Launches launches = Launches::kByFramework;
 
@@ -155,6 +158,7 @@ inline constexpr std::array kStackRules = {
     StackRules{.fusion = Fusion::kXla,
                .block = BlockKernels::kCompiled,
                .pads_products = true,
+               .adds_in_products = true,
                .launches = Launches::kByGraph,
                .slower_kernels = true,
                .keeps_row_sums = true},
@@ -196,6 +200,7 @@ inline constexpr std::array kStackRules = {
                .keeps_masters = true,
                .joins_projections = true,
                .pads_products = true,
+               .adds_in_products = true,  // gradient_accumulation_fusion
                .launches = Launches::kByModules,
                .flat_layers = true,
                .of_gpus = true},

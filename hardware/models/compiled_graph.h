@@ -71,7 +71,7 @@ inline model::Kernel AsCompiled(const model::Workload& workload,
                                 const model::Kernel& kernel) {
   const model::StackRules& rules = model::RulesOf(workload);
   const bool by_chip = rules.block == model::BlockKernels::kCompiled &&
-                       workload.stack.fusion != model::Fusion::kXla;
+                       !rules.adds_in_products;
   return by_chip && kernel.name == "gradient add"
              ? model::AddedByProduct(kernel)
              : kernel;

@@ -233,11 +233,17 @@ int64_t RankMemory::GradientBytesOfSome(int64_t parameters) const {
                               static_cast<double>(trained_));
 }
 
+bool RankMemory::SumsInProducts() const {
+  return SumsGradientsWide(w_) && RulesOf(w_).adds_in_products;
+}
+
 bool RankMemory::AddsToSums() const {
-  return SumsGradientsWide(w_) && !(shares_ && ShardsGradients(w_.parallel));
+  return SumsGradientsWide(w_) && !SumsInProducts() &&
+         !(shares_ && ShardsGradients(w_.parallel));
 }
 
 int64_t RankMemory::BucketBytes() const {
+  if (SumsInProducts()) return 0;
   if (AddsToSums()) {
     const bool sends = shares_ || surroundings_.communication_buckets;
     return sends ? trained_ * ParameterWidth(w_) : 0;

@@ -105,8 +105,12 @@ class RankMemory {
   // What is sent to other ranks, and what of it stands to the end.
   int64_t BucketBytes() const;
   int64_t LastBucketBytes() const {
-    return shares_ && !AddsToSums() ? gathered_.buffers_at_end : BucketBytes();
+    const bool at_end = shares_ && !AddsToSums() && !SumsInProducts();
+    return at_end ? gathered_.buffers_at_end : BucketBytes();
   }
+  // Whether gradients are sums in fp32 as products write them, which are sent
+  // where they stand.
+  bool SumsInProducts() const;
   // Whether a pass has narrow gradients of all beside the sums they are added
   // to, in the buckets in which ranks that hold all parameters send them.
   bool AddsToSums() const;

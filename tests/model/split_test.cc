@@ -163,6 +163,26 @@ TEST_CASE("a stage keeps activations of all passes under way") {
         EstimateMemory(OfStage(w, 1), none).total());
 }
 
+TEST_CASE("sums in fp32 that products write need no narrow gradients beside") {
+  Workload w = Divided();
+  w.parallel.data = 4;
+  w.parallel.shard = Shard::kZero1;
+  w.optimizer.wide_gradients = true;
+  w.optimizer.masters = Masters::kApart;
+  MemorySurroundings among_ranks;
+  among_ranks.communication_buckets = true;
+  const auto memory = [&](Fusion stack) {
+    w.stack.fusion = stack;
+    return EstimateMemory(OfStage(w, 0), among_ranks);
+  };
+  // Of 1,003,880,448 parameters 4 bytes a gradient, and 2 of what is added.
+  CHECK(memory(Fusion::kMegatron).Of("gradients").base() ==
+        4.0 * 1'003'880'448);
+  CHECK(memory(Fusion::kMegatron).Of("communication buckets").base() == 0.0);
+  CHECK(memory(Fusion::kLightSeq).Of("communication buckets").base() ==
+        2.0 * 1'003'880'448);
+}
+
 TEST_CASE("a model that ranks cannot divide so is refused") {
   const auto message = [](const Workload& w) -> std::string {
     try {

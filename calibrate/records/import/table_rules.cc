@@ -175,7 +175,9 @@ void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
     return WeightRule{map.Text("words"),
                       WordOf<model::Masters>(map, "masters")};
   });
-  rules.wide_gradients = root.Texts("wide_gradients");
+  rules.wide_gradients = ListOf(root, "wide_gradients", [](const YamlMap& map) {
+    return WideGradientRule{map.Text("words"), TextOr(map, "precision")};
+  });
   rules.narrow_sums = root.Texts("narrow_sums");
   rules.eight_bit_states = root.Texts("eight_bit_states");
 }

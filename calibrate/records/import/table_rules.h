@@ -95,6 +95,11 @@ struct TimedParts {
   std::vector<std::string> filler;
 };
 
+struct WideGradientRule {
+  std::string words;
+  std::string precision;  // as its column says it; empty: any
+};
+
 struct TensorOverlapRule {
   std::string words;  // in lower case
   model::TensorOverlap overlap = model::TensorOverlap::kNone;
@@ -270,7 +275,7 @@ struct TableRules {
   ByWord<model::Fusion> published_stacks;
   std::vector<std::string> eager_frameworks;
   std::vector<WeightRule> narrow_weights;
-  std::vector<std::string> wide_gradients;
+  std::vector<WideGradientRule> wide_gradients;
   std::vector<std::string> multi_tensor_update;
   std::vector<std::string> flash_attention;
   std::vector<std::string> flash_attention_models;

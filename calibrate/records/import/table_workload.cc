@@ -162,8 +162,11 @@ void SetWeights(const TableRow& row, Workload& workload) {
     if (!Contains(in_notes ? notes : words, rule.words)) continue;
     workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
-    workload.optimizer.wide_gradients =
-        ContainsAny(words, RulesOfTables().wide_gradients);
+    for (const WideGradientRule& wide : RulesOfTables().wide_gradients) {
+      if (!Contains(words, wide.words)) continue;
+      workload.optimizer.wide_gradients |=
+          wide.precision.empty() || Lowered(row["precision"]) == wide.precision;
+    }
     return;
   }
 }

@@ -17,7 +17,7 @@ void AccumulateGradients(Pass& pass) {
   const int64_t sum = SumsGradientsWide(w) ? kSingle : ParameterWidth(w);
   AddWeightGradient(pass, "gradient add", elements / tensors, sum);
   pass.last().launches = tensors;
-  if (w.stack.fusion == Fusion::kXla) pass.last() = AddedByProduct(pass.last());
+  if (pass.rules.adds_in_products) pass.last() = AddedByProduct(pass.last());
 }
 
 }  // namespace trainfare::model::internal

@@ -388,8 +388,9 @@ TEST_CASE("an unknown name gets the nearest shipped scenario") {
       LoadScenario("emotion_bert_bse"),
       "unknown scenario \"emotion_bert_bse\"; did you mean "
       "\"emotion_bert_base\"? known: emotion_bert_base, "
-      "imdb_bert_base, llama_1b_pretraining, llama_70b_qlora, llama_8b_fsdp, "
-      "llama_8b_lora, squad_bert_large; or give the path of a .yaml file",
+      "imdb_bert_base, llama_1b_pretraining, llama_70b_qlora, "
+      "llama_70b_splits, llama_8b_fsdp, llama_8b_lora, squad_bert_large; or "
+      "give the path of a .yaml file",
       model::InputError);
 }
 

@@ -328,6 +328,8 @@ TEST_CASE("each stack's launches take their share of the host") {
   CHECK(of_stack(model::Fusion::kCompiled) == 2.0);
   CHECK(of_stack(model::Fusion::kXla) == 2.0);
   CHECK(of_stack(model::Fusion::kGraphs) == 0.0);
+  CHECK(of_stack(model::Fusion::kMegatron) ==
+        8.0 * FactsOfHosts().module_launch_share);
 }
 
 // A step replayed as one graph waits for no launch and does nothing a tensor.
