@@ -199,7 +199,6 @@ inline constexpr std::array kStackRules = {
                .block = BlockKernels::kHandFused,
                .keeps_masters = true,
                .joins_projections = true,
-               .pads_products = true,
                .adds_in_products = true,  // gradient_accumulation_fusion
                .launches = Launches::kByModules,
                .flat_layers = true,

@@ -70,8 +70,8 @@ inline double ShareOfBusiestCore(const Device& device,
 inline model::Kernel AsCompiled(const model::Workload& workload,
                                 const model::Kernel& kernel) {
   const model::StackRules& rules = model::RulesOf(workload);
-  const bool by_chip = rules.block == model::BlockKernels::kCompiled &&
-                       !rules.adds_in_products;
+  const bool by_chip =
+      rules.block == model::BlockKernels::kCompiled && !rules.adds_in_products;
   return by_chip && kernel.name == "gradient add"
              ? model::AddedByProduct(kernel)
              : kernel;

@@ -232,6 +232,10 @@ void RefuseSplit(const TableRow& row) {
   }
 }
 
+int64_t TensorRanksOf(const TableRow& row) {
+  return WaysOf(row, kTensorColumns);
+}
+
 int64_t StagesOf(const TableRow& row) { return WaysOf(row, kPipelineColumns); }
 
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {

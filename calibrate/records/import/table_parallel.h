@@ -13,7 +13,9 @@ namespace trainfare::calibrate {
 // or, as far as notes alone say, of a layer or of the layers.
 void RefuseSplit(const TableRow& row);
 
-// Stages of a row's pipeline; 1: it has none.
+// Ranks that have a part of each layer, and stages of a pipeline; 1: there are
+// none.
+int64_t TensorRanksOf(const TableRow& row);
 int64_t StagesOf(const TableRow& row);
 
 // Micro-batches of a step. Work and batch are known. Throws Unused.

@@ -140,7 +140,11 @@ void ReadStackRules(const YamlMap& root, TableRules& rules) {
     return ExpertRule{map.Text("words"),
                       WordOf<model::ExpertKernels>(map, "experts")};
   });
-  rules.padded_vocabularies = root.Texts("padded_vocabularies");
+  rules.padded_vocabularies =
+      ListOf(root, "padded_vocabularies", [](const YamlMap& map) {
+        return PaddedVocabulary{map.Text("words"),
+                                map.Integer("multiple", 1, 1 << 20)};
+      });
   rules.unknown_mechanisms =
       ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
         return Refusal{map.Text("words"), map.Text("name")};

@@ -95,6 +95,13 @@ struct TimedParts {
   std::vector<std::string> filler;
 };
 
+// Vocabularies that a program pads, so that each rank of a layer has such a
+// multiple.
+struct PaddedVocabulary {
+  std::string words;
+  int64_t multiple = 1;
+};
+
 struct WideGradientRule {
   std::string words;
   std::string precision;  // as its column says it; empty: any
@@ -284,7 +291,7 @@ struct TableRules {
   std::vector<std::string> widened_beside_adapters;
   std::vector<LossRule> losses;
   std::vector<ExpertRule> experts;
-  std::vector<std::string> padded_vocabularies;
+  std::vector<PaddedVocabulary> padded_vocabularies;
   std::vector<std::string> wide_adapters;
   std::vector<std::string> adapters_as_units;
   std::vector<std::string> embedding_units;

@@ -172,10 +172,11 @@ void SetWeights(const TableRow& row, Workload& workload) {
 }
 
 void PadVocabulary(const TableRow& row, Architecture& architecture) {
-  constexpr int64_t kWords = 8;
-  if (ContainsAny(row.StackWords(), RulesOfTables().padded_vocabularies)) {
-    architecture.vocabulary =
-        model::CeilToMultiple(architecture.vocabulary, kWords);
+  for (const PaddedVocabulary& padded : RulesOfTables().padded_vocabularies) {
+    if (!Contains(row.StackWords(), padded.words)) continue;
+    architecture.vocabulary = model::CeilToMultiple(
+        architecture.vocabulary, padded.multiple * TensorRanksOf(row));
+    return;
   }
 }
 

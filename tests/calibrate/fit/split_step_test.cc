@@ -78,6 +78,7 @@ TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   ranks.network.ranks = 16;
   ranks.network.hosts = 2;
   ranks.network.alone.ring = Peers().alone;
+  ranks.network.alone.link_error = 0.1;
   ranks.network.beside = ranks.network.alone;
   ranks.network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
   const StepOfRank of_rank(stages, Steps(), {4, 2, 2, 8});
