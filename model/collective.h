@@ -151,6 +151,30 @@ Seconds<T> RingOverHostsTime(int64_t local,
          2.0 * (ranks - 1.0) * (size / (ranks * link));
 }
 
+// Time of a message that goes round a ring of ranks, in n - 1 steps of all of it:
+//
+//   t = (n - 1) (a1 + S / B1), over hosts (n - 1) (a2 + S / min(B1, l B2))
+//
+// where each step waits for the slowest link: of a host's l ranks of the group
+// one sends out of it, and as many groups as it has room for share its network.
+// S is what each rank passes on.
+// Source: Liu et al. 2023, "Ring Attention", section 3. Check:
+// tests/model/collective_test.cc.
+template <class T>
+Seconds<T> RoundTime(int64_t local,
+                     int64_t hosts,
+                     Bytes<> size,
+                     const RingLevel<T>& inside,
+                     const RingLevel<T>& across) {
+  ENSURE(local >= 1 && hosts >= 1, "a round needs a rank");
+  const auto steps = static_cast<double>(local * hosts - 1);
+  if (hosts == 1) return steps * (inside.step_latency + size / inside.link);
+  const BytesPerSecond<T> network = static_cast<double>(local) * across.link;
+  const BytesPerSecond<T> link =
+      local > 1 ? std::min(inside.link, network) : network;
+  return steps * (across.step_latency + size / link);
+}
+
 // Bytes that the busiest host sends of an all-reduce by two trees, each half of
 // the message, over those of the message: of two hosts each is the root of one
 // tree and the leaf of the other, of more some have two below them.

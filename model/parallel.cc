@@ -19,9 +19,20 @@ bool ShardsParameters(const Parallel& p) {
   return p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
 }
 
-int64_t RanksOfModel(const Parallel& p) { return p.tensor * p.pipeline; }
+int64_t RanksOfModel(const Parallel& p) {
+  return PartsOfWeights(p) * p.context;
+}
+
+std::string_view FieldOfModelRanks(const Parallel& p) {
+  if (p.tensor > 1) return "tensor";
+  return p.context > 1 ? "context" : "pipeline";
+}
+
+int64_t PartsOfWeights(const Parallel& p) { return p.tensor * p.pipeline; }
 
 int64_t CopiesOf(const Parallel& p) { return std::max<int64_t>(1, p.data); }
+
+int64_t RanksThatSum(const Parallel& p) { return CopiesOf(p) * p.context; }
 
 Parallel OverDevices(const Parallel& parallel, int64_t devices) {
   const int64_t of_model = RanksOfModel(parallel);
@@ -29,7 +40,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
     throw InputError(fmt::format(
         "parallel.{}: expected ranks of a model that divide the {} devices, "
         "got {}; hint: --devices {}",
-        parallel.tensor > 1 ? "tensor" : "pipeline",
+        FieldOfModelRanks(parallel),
         devices,
         of_model,
         CeilToMultiple(devices, of_model)));
@@ -51,7 +62,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
   }
   if (devices == 1 && !Offloads(parallel)) return {};
   Parallel over = parallel;
-  if (copies == 1) {
+  if (copies * parallel.context == 1) {
     over.replicate = 1;
     if (over.offload == Offload::kNone) {
       over.shard = Shard::kNone;
@@ -69,7 +80,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
 
 int64_t ShardsOf(const Parallel& p) {
   if (p.shard == Shard::kNone || p.data == 0) return 1;
-  return p.data / p.replicate;
+  return RanksThatSum(p) / p.replicate;
 }
 
 bool Offloads(const Parallel& p) {
@@ -119,6 +130,7 @@ namespace {
 // of a pipeline's stages once, behind all of its micro-batches.
 std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
   for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
+                                     std::pair{"context", p.context},
                                      std::pair{"pipeline", p.pipeline},
                                      std::pair{"chunks", p.chunks}}) {
     if (ranks >= 1 && ranks <= kMostDevices) continue;
@@ -199,7 +211,7 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
   }
   if (auto fault = FaultOfOffload(p)) return fault;
   if (auto fault = FaultOfSplit(p)) return fault;
-  if (shards && p.data > 0 && p.data <= p.replicate && !Offloads(p)) {
+  if (shards && p.data > 0 && RanksThatSum(p) <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",
         fmt::format("expected none where each of {} holds everything, got {}; "

@@ -270,7 +270,7 @@ void RequireMeasurableRanks(const Workload& workload) {
   Require(
       RanksOfModel(workload.parallel) == 1,
       "parallel.tensor: expected each of the trainer's ranks to have a whole "
-      "model, so tensor 1 and pipeline 1");
+      "model and whole sequences, so tensor, context and pipeline 1");
   Require(workload.parallel.replicate == 1,
           fmt::format("parallel.replicate: the trainer divides one copy over "
                       "all ranks, got {}",

@@ -27,7 +27,7 @@ int64_t PositionBiasBytes(const Workload& w) {
   if (a.position_kind != PositionKind::kRelative) return 0;
   const int64_t length = LongestQuery(w);
   const bool masked = OperationByOperation(w.stack);
-  return (masked ? w.batch : 1) * a.heads * length * length *
+  return (masked ? w.batch : 1) * a.heads * length * length * w.part.context *
          (masked ? Widths(w).wide : Widths(w).element);
 }
 
@@ -40,10 +40,10 @@ int64_t AttentionTransients(const Workload& w) {
   const int64_t heads = w.batch * length *
                         (a.query_width() + a.key_width() + a.value_width()) *
                         width.element;
-  const int64_t scores =
-      ScoresOnChip(w.stack.attention)
-          ? 0
-          : 2 * w.batch * a.heads * length * length * width.probability;
+  const int64_t scores = ScoresOnChip(w.stack.attention)
+                             ? 0
+                             : 2 * w.batch * a.heads * length * length *
+                                   w.part.context * width.probability;
   return heads + scores + PositionBiasBytes(w);
 }
 

@@ -551,7 +551,7 @@ void Validate(const Workload& w) {
   RequireCount(w.batch, 1, kLargestBatch, "batch");
   RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
   RequireCount(w.target_length, 0, kLongestSequence, "target_length");
-  RequireCount(w.documents, 1, w.sequence_length, "documents");
+  RequireCount(w.documents, 1, w.key_length(), "documents");
   RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
   RequireCount(w.predictions_per_sequence,
                0,

@@ -320,9 +320,10 @@ std::optional<model::HostPath<double>> HostPathOf(
 
 RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined) {
   return {parallel.tensor,
-          model::CopiesOf(parallel),
+          model::RanksThatSum(parallel),
           parallel.pipeline,
-          joined.devices_of_rack()};
+          joined.devices_of_rack(),
+          parallel.context};
 }
 
 void RequireJoinable(const model::Parallel& parallel,
@@ -336,7 +337,7 @@ void RequireJoinable(const model::Parallel& parallel,
       throw InputError(fmt::format(
           "parallel.{}: expected 1 between parts of {}; what they send each "
           "other is not known apart",
-          parallel.tensor > 1 ? "tensor" : "pipeline",
+          model::FieldOfModelRanks(parallel),
           joined.chip));
     }
     if (const std::string fault = FaultOf(mesh); !fault.empty()) {

@@ -21,8 +21,7 @@ constexpr std::string_view kInterleaved =
     "parallel: { pipeline: 4, chunks: 2 }";
 constexpr std::string_view kSequenceParallel =
     "parallel: { tensor: 8, sequence: true }";
-constexpr std::string_view kContextParallel =
-    "context parallelism is not modelled: a sequence is of one device";
+constexpr std::string_view kContextParallel = "parallel: { context: 2 }";
 constexpr std::string_view kExpertParallel =
     "expert parallelism is not modelled; parallel.shard divides state";
 constexpr std::string_view kNarrowSums =
@@ -129,8 +128,11 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"vpp", "shard", "chunks"},
     {"virtual_pipeline_model_parallel_size", "shard", "chunks"},
     {"virtual_pipeline_model_parallel_size", "parallel", kInterleaved},
-    {"context", "shard", kContextParallel},
-    {"cp", "shard", kContextParallel},
+    {"cp", "shard", "context"},
+    {"cp", "parallel", kContextParallel},
+    {"context_parallel", "shard", "context"},
+    {"context_parallel", "parallel", kContextParallel},
+    {"context_parallel_size", "shard", "context"},
     {"context_parallel_size", "parallel", kContextParallel},
     {"expert", "shard", kExpertParallel},
     {"ep", "shard", kExpertParallel},

@@ -236,7 +236,7 @@ int64_t AttentionBytes(const Workload& w,
   }
 
   if (!w.attention_checkpointing) {
-    bytes += ScoreBytes(w, query_length, key_length);
+    bytes += ScoreBytes(w, query_length, cross ? key_length : w.key_length());
   }
   // The context, merged: one for flash attention and for the product behind it.
   const bool of_attention =

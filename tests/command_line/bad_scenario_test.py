@@ -179,7 +179,8 @@ class Scenarios(Case):
         for setting, hint in (
             ("trainable=lora", "trainable: { lora: { rank: RANK, matrices: "),
             ("quantization=nf4", "base_bits: 4"),
-            ("parallel.context=2", "context parallelism is not modelled"),
+            ("parallel.cp=2", "context"),
+            ("parallel.context=3", "expected a divisor of the"),
             ("tensor_parallel_size=2", "parallel: { tensor: 8 }"),
             ("parallel.pp=2", "pipeline"),
             ("parallel.tensor=5", "expected a divisor of the"),

@@ -116,4 +116,18 @@ TEST_CASE("more bytes take longer, a faster link never does") {
   }
 }
 
+TEST_CASE("a message goes round a ring, by hand") {
+  const RingLevel<double> inside{Microseconds(3.0), GBPerSecond(300.0)};
+  const RingLevel<double> across{Microseconds(14.0), GBPerSecond(25.0)};
+  const auto round = [&](int64_t local, int64_t hosts) {
+    return RoundTime(local, hosts, MB(30.0), inside, across).base();
+  };
+  CHECK(round(1, 1) == 0.0);
+  // 3 (3 us + 100 us).
+  CHECK(round(4, 1) == doctest::Approx(309e-6));
+  // 3 (14 us + 30 MB / 25 GB/s), and over the network that two ranks have.
+  CHECK(round(1, 4) == doctest::Approx(3642e-6));
+  CHECK(round(2, 2) == doctest::Approx(1842e-6));
+}
+
 }  // namespace trainfare::model

@@ -145,6 +145,79 @@ TEST_CASE("what ranks of a layer and stages send each other") {
   CHECK(TensorMessagesOf(w, 0).forward == 0);
 }
 
+// Sequences of 16,384 tokens over four ranks, as docs/models/splits.md works
+// them.
+Workload DividedSequences() {
+  Workload w = Divided();
+  w.sequence_length = 16'384;
+  w.parallel.context = 4;
+  return w;
+}
+
+TEST_CASE("ranks of a sequence have parts of its tokens, and whole weights") {
+  Workload w = DividedSequences();
+  w.parallel.data = 2;
+  Validate(w);
+  CHECK(RanksOfModel(w.parallel) == 32);
+  CHECK(PartsOfWeights(w.parallel) == 8);
+  CHECK(CopiesOf(w.parallel) == 2);
+  CHECK(RanksThatSum(w.parallel) == 8);
+  const Workload first = OfStage(w, 0);
+  Validate(first);
+  CHECK(first.sequence_length == 4096);
+  CHECK(first.key_length() == 16'384);
+  CHECK(first.parallel.data == 8);
+  CHECK(TotalParameters(first.architecture) ==
+        TotalParameters(OfStage(Divided(), 0).architecture));
+  // Activations are those of so many tokens.
+  CHECK(Activations(first).kept == Activations(OfStage(Divided(), 0)).kept);
+  // State is divided over all of them.
+  w.parallel.shard = Shard::kZero1;
+  CHECK(ShardsOf(w.parallel) == 8);
+  CHECK(ShardsOf(OfStage(w, 0).parallel) == 8);
+  w.parallel.data = 1;
+  CHECK(OverDevices(w.parallel, 32).shard == Shard::kZero1);
+}
+
+TEST_CASE("products of ranks of a sequence are those of the whole") {
+  for (const Attention attention :
+       {Attention::kFlash, Attention::kMaterialised}) {
+    Workload w = DividedSequences();
+    w.stack.attention = attention;
+    w.parallel.tensor = w.parallel.pipeline = 1;
+    const int64_t flops =
+        4 * ExpandKernels(OfStage(w, 0)).Counts(Phase::kForward).matrix_flops;
+    w.parallel = {};
+    CHECK(flops == ExpandKernels(w).Counts(Phase::kForward).matrix_flops);
+  }
+}
+
+TEST_CASE("scores of ranks of a sequence are those of the whole") {
+  Workload w = DividedSequences();
+  w.stack = {Fusion::kFused, Attention::kMaterialised};
+  w.parallel.tensor = w.parallel.pipeline = 1;
+  const int64_t part = LayerActivationBytes(OfStage(w, 0));
+  w.parallel = {};
+  CHECK(4 * part == LayerActivationBytes(w));
+}
+
+TEST_CASE("keys and values go round, by hand") {
+  Workload w = DividedSequences();
+  const ContextMessages first = ContextMessagesOf(w, 0);
+  // 4096 tokens, two heads of 128 of keys, and of values.
+  CHECK(first.keys.base() == 4.0 * 1024 * 1024);
+  CHECK(first.forward == 16);
+  CHECK(first.backward == 2 * 16);
+  // Of 8192.5 keys a query, 2 x 1024 columns, beside a block's matrices.
+  const double core = 2048 * 8192.5;
+  CHECK(first.core == doctest::Approx(core / (core + 54'525'952)));
+  w.gradient_checkpointing = true;
+  CHECK(ContextMessagesOf(w, 0).backward == 3 * 16);
+  CHECK(SentBetweenStages(w).base() == 32.0 * 1024 * 1024);
+  CHECK(TensorMessagesOf(w, 0).hidden.base() == 32.0 * 1024 * 1024);
+  CHECK(ContextMessagesOf(Divided(), 0).forward == 0);
+}
+
 TEST_CASE("a stage keeps activations of all passes under way") {
   Workload w = Divided();
   w.parallel.pipeline = 4;
@@ -198,6 +271,17 @@ TEST_CASE("a model that ranks cannot divide so is refused") {
         "parallel.tensor: expected a divisor of the 32 heads, got 3");
   w.parallel.tensor = 16;  // two ranks a head of keys
   CHECK(message(w).empty());
+  w = Divided();
+  w.parallel.context = 3;
+  CHECK(message(w) ==
+        "parallel.context: expected a divisor of the 4096 tokens of a "
+        "sequence, got 3");
+  w = Divided();
+  w.architecture = FindArchitecture("bart-base");
+  w.sequence_length = 512;
+  w.parallel.pipeline = 1;
+  w.parallel.context = 2;
+  CHECK(message(w).starts_with("parallel.context: expected 1 of a model of"));
   w = Divided();
   w.parallel.pipeline = 33;
   CHECK(message(w).starts_with("parallel.pipeline: expected at most 32"));

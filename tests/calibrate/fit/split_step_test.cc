@@ -70,6 +70,31 @@ TEST_CASE("sums within layers and waits between stages, by hand") {
   CHECK(step.optimizer.total().base() == Near(0.006));
 }
 
+TEST_CASE("keys and values show what attention cannot hide, by hand") {
+  model::Workload w = Divided();
+  w.sequence_length = 16'384;
+  w.parallel.context = 4;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps = Steps();
+  model::RankNetwork<double> network = Peers();
+  network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
+  const auto sums = [&](int64_t local) {
+    const RankMesh mesh{4, 4, 2, local, 4};
+    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+        .sums.base();
+  };
+  const double sum = 6.0 * (3.4e-6 + 33'554'432.0 / 1.2e12);
+  // In one host 16 rounds of 3 (3.4 us + 4 MiB / 300 GB/s) are less than 0.235
+  // of 20 ms.
+  CHECK(sums(32) == Near(8 * 65 * sum));
+  // Two ranks in each of two hosts: 3 (14 us + 4 MiB / 25 GB/s).
+  const double round = 3.0 * (14e-6 + 4'194'304.0 / 25e9);
+  CHECK(round == Near(545.3e-6, 1e-3));
+  const double core = stages.distinct()[0].context.core;
+  CHECK(core == Near(0.2353, 1e-3));
+  CHECK(sums(8) == Near(8 * (65 * sum + 48 * round - core * 0.060)));
+}
+
 TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   model::Workload w = Divided();
   w.parallel.data = 2;
