@@ -175,6 +175,33 @@ Seconds<T> RoundTime(int64_t local,
   return steps * (across.step_latency + size / link);
 }
 
+// Time in which each of n ranks sends every other its n-th of so many bytes:
+//
+//   t = (n - 1) a1 + (n - 1)/n S / B1
+//   t = max((l - 1) a1 + (l - 1)/n S / B1, (n - l) a2 + (n - l)/n S / B2)
+//
+// the second over hosts, between which messages go beside those within.
+// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (all-to-all: (n - 1)/n of the
+// bytes over each rank's link); NCCL makes it of a send to each. Check:
+// tests/model/collective_test.cc.
+// Not modelled: sends that start together; tokens sent once to each host.
+template <class T>
+Seconds<T> AllToAllTime(int64_t local,
+                        int64_t hosts,
+                        Bytes<> size,
+                        const RingLevel<T>& inside,
+                        const RingLevel<T>& across) {
+  ENSURE(local >= 1 && hosts >= 1, "an all-to-all needs a rank");
+  const auto ranks = static_cast<double>(local * hosts);
+  const auto others = static_cast<double>(local - 1);
+  const Seconds<T> within =
+      others * (inside.step_latency + size / (ranks * inside.link));
+  if (hosts == 1) return within;
+  const double outside = ranks - static_cast<double>(local);
+  return std::max(
+      within, outside * (across.step_latency + size / (ranks * across.link)));
+}
+
 // Bytes that the busiest host sends of an all-reduce by two trees, each half of
 // the message, over those of the message: of two hosts each is the root of one
 // tree and the leaf of the other, of more some have two below them.

@@ -542,6 +542,12 @@ void VisitFields(Archive& archive, P& p) {
                 .least = 1,
                 .most = kMostDevices},
           p.context);
+  archive(Field{.name = "expert",
+                .about = "Ranks of those with the same weights that divide "
+                         "experts",
+                .least = 1,
+                .most = kMostExperts},
+          p.expert);
   archive(Field{.name = "pipeline",
                 .about = "Stages of consecutive blocks",
                 .least = 1,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "model/error.h"
@@ -25,7 +26,12 @@ int64_t RanksOfModel(const Parallel& p) {
 
 std::string_view FieldOfModelRanks(const Parallel& p) {
   if (p.tensor > 1) return "tensor";
-  return p.context > 1 ? "context" : "pipeline";
+  if (p.context > 1) return "context";
+  return p.pipeline > 1 ? "pipeline" : "expert";
+}
+
+bool DividesModel(const Parallel& p) {
+  return RanksOfModel(p) > 1 || p.expert > 1;
 }
 
 int64_t PartsOfWeights(const Parallel& p) { return p.tensor * p.pipeline; }
@@ -33,6 +39,12 @@ int64_t PartsOfWeights(const Parallel& p) { return p.tensor * p.pipeline; }
 int64_t CopiesOf(const Parallel& p) { return std::max<int64_t>(1, p.data); }
 
 int64_t RanksThatSum(const Parallel& p) { return CopiesOf(p) * p.context; }
+
+int64_t FewestDevices(const Parallel& p) {
+  const int64_t sum =
+      p.data > 0 ? RanksThatSum(p) : std::lcm(p.context, p.expert);
+  return PartsOfWeights(p) * sum;
+}
 
 Parallel OverDevices(const Parallel& parallel, int64_t devices) {
   const int64_t of_model = RanksOfModel(parallel);
@@ -60,7 +72,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
                           devices,
                           parallel.data));
   }
-  if (devices == 1 && !Offloads(parallel)) return {};
+  if (devices == 1 && !Offloads(parallel) && parallel.expert == 1) return {};
   Parallel over = parallel;
   if (copies * parallel.context == 1) {
     over.replicate = 1;
@@ -131,6 +143,7 @@ namespace {
 std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
   for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
                                      std::pair{"context", p.context},
+                                     std::pair{"expert", p.expert},
                                      std::pair{"pipeline", p.pipeline},
                                      std::pair{"chunks", p.chunks}}) {
     if (ranks >= 1 && ranks <= kMostDevices) continue;
@@ -162,7 +175,15 @@ std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
         fmt::format("expected 1 without a pipeline, got {}; hint: pipeline",
                     p.chunks)};
   }
-  if (RanksOfModel(p) > 1 && Offloads(p)) {
+  if (p.data > 0 && RanksThatSum(p) % p.expert != 0) {
+    return ParallelFault{
+        "expert",
+        fmt::format("expected a divisor of the {} ranks with the same weights, "
+                    "got {}",
+                    RanksThatSum(p),
+                    p.expert)};
+  }
+  if (DividesModel(p) && Offloads(p)) {
     return ParallelFault{
         p.offload == Offload::kNone ? "offload_activations" : "offload",
         "expected none of ranks that have a part of the model each"};

@@ -12,6 +12,7 @@
 #include "model/parallel.h"
 #include "model/pipeline.h"
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -70,6 +71,12 @@ CutWeights WeightsOf(const Workload& w) {
               true};
   }
   ENSURE(false, "stages without a cut");
+}
+
+// Each rank has as many experts of a block.
+void DivideExperts(int64_t ranks, Architecture& a) {
+  a.experts = PartOf(a.experts, ranks);
+  a.expert_ranks = ranks;
 }
 
 // Each rank has as many tokens of a sequence, and as many of what it predicts.
@@ -161,6 +168,17 @@ std::optional<SplitFault> FaultOfSplit(const Workload& w) {
         "context",
         fmt::format("expected 1 of a model of two sides, got {}", p.context)};
   }
+  if (p.expert > 1 && (a.experts == 0 || a.experts % p.expert != 0)) {
+    return SplitFault{
+        "expert",
+        a.experts == 0
+            ? fmt::format("expected 1 in a model without experts, got {}; "
+                          "hint: model.experts",
+                          p.expert)
+            : fmt::format("expected a divisor of the {} experts, got {}",
+                          a.experts,
+                          p.expert)};
+  }
   if (auto fault = divides("heads", a.heads)) return fault;
   const bool copies_keys = p.tensor % a.key_heads() == 0;
   if (!copies_keys) {
@@ -219,14 +237,15 @@ int64_t BlocksOfStage(const Workload& w, int64_t stage) {
 Workload OfStage(const Workload& whole, int64_t stage) {
   Workload w = whole;
   const Parallel& p = whole.parallel;
-  if (RanksOfModel(p) == 1) return w;
+  if (!DividesModel(p)) return w;
   KeepStage(whole, stage, w);
   DivideLayers(p.tensor, w.architecture);
+  DivideExperts(p.expert, w.architecture);
   DivideSequences(p.context, w);
   if (p.sequence) w.part.token_shares = p.tensor;
   const Parallel whole_models;
   w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
-  w.parallel.context = 1;
+  w.parallel.context = w.parallel.expert = 1;
   w.parallel.sequence = false;
   w.parallel.tensor_overlap = whole_models.tensor_overlap;
   w.parallel.stages = whole_models.stages;
@@ -276,6 +295,31 @@ ContextMessages ContextMessagesOf(const Workload& w, int64_t stage) {
   messages.forward = blocks;
   messages.backward = again + 2 * (blocks - of_stage.trainable.frozen_layers);
   messages.core = ShareOfCore(of_stage);
+  return messages;
+}
+
+ExpertMessages ExpertMessagesOf(const Workload& w, int64_t stage) {
+  ExpertMessages messages;
+  const Parallel& p = w.parallel;
+  if (p.expert == 1) return messages;
+  const Workload of_stage = OfStage(w, stage);
+  const Architecture& a = of_stage.architecture;
+  // Of a layer's ranks each sends its share of the tokens, where they divide
+  // these; else all of them have the same tokens.
+  const int64_t rows = RowsOfExperts(
+      of_stage, CeilDivide(of_stage.tokens(), of_stage.part.token_shares));
+  messages.rows =
+      Byte(static_cast<double>(rows * a.hidden * Widths(w).element));
+  const auto from = [&](int64_t block) {
+    return a.expert_layers() - a.expert_layers_below(block) +
+           a.next_token_blocks;
+  };
+  const int64_t blocks = from(0);
+  const int64_t frozen = of_stage.trainable.frozen_layers;
+  const int64_t again =
+      blocks - from(std::min(a.layers, BlocksComputedAgain(of_stage)));
+  messages.forward = 2 * blocks;
+  messages.backward = 2 * (again + from(frozen));
   return messages;
 }
 

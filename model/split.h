@@ -1,8 +1,8 @@
 #pragma once
 
 // Ranks that have a part of a model each: of every layer (Parallel::tensor), of
-// every sequence (Parallel::context), or some of its blocks
-// (Parallel::pipeline). What one of them has is a workload
+// every sequence (Parallel::context), some of its experts (Parallel::expert) or
+// of its blocks (Parallel::pipeline). What one of them has is a workload
 // again, of a narrower or shorter model, so that kernels and memory are counted
 // as ever. docs/models/splits.md works a model of 8 ranks by hand;
 // tests/model/split_test.cc asserts it.
@@ -68,6 +68,16 @@ struct ContextMessages {
   double core = 0;
 };
 ContextMessages ContextMessagesOf(const Workload& workload, int64_t stage);
+
+// Tokens that ranks which divide experts send to these and back: exchanges of
+// all with all, of so many bytes on each rank (Lepikhin et al. 2021, "GShard",
+// section 3.2).
+struct ExpertMessages {
+  Bytes<> rows;  // of a block and micro-batch, those that stay among them
+  int64_t forward = 0;
+  int64_t backward = 0;  // and of blocks that run again
+};
+ExpertMessages ExpertMessagesOf(const Workload& workload, int64_t stage);
 
 // What a stage sends the next of a micro-batch, of each rank: hidden states of
 // the tokens, or of its share of them.

@@ -621,6 +621,9 @@ struct Parallel {
   // Ranks that have a part of every sequence each; keys and values go from one
   // to the next (Liu et al. 2023, "Ring Attention"). Weights are whole on each.
   int64_t context = 1;
+  // Of ranks with the same weights so many have other experts each, to which
+  // the others send their tokens (Lepikhin et al. 2021, "GShard").
+  int64_t expert = 1;
   // Stages of consecutive blocks, through which micro-batches go one behind the
   // other (model/pipeline.h), and in how many chunks each has its blocks.
   int64_t pipeline = 1;

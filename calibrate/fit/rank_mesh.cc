@@ -26,6 +26,8 @@ GroupShape RankMesh::OfNeighbours(int64_t ranks) const {
 
 GroupShape RankMesh::OfContext() const { return OfNeighbours(context); }
 
+GroupShape RankMesh::OfExpert() const { return OfNeighbours(expert); }
+
 GroupShape RankMesh::OfData() const { return OfNeighbours(data); }
 
 double RankMesh::BetweenHosts() const {
@@ -52,6 +54,13 @@ std::string FaultOf(const RankMesh& mesh) {
         "room for {}, or several groups of them in one, got {}",
         room,
         mesh.context);
+  }
+  if (!OneDividesOther(mesh.expert, room)) {
+    return fmt::format(
+        "expert: expected ranks that lie over whole hosts with room for {}, or "
+        "several groups of them in one, got {}",
+        room,
+        mesh.expert);
   }
   if (!OneDividesOther(mesh.data, room)) {
     return fmt::format(

@@ -22,9 +22,11 @@ struct RankMesh {
   int64_t pipeline = 1;
   int64_t local = 1;
   int64_t context = 1;  // of `data`, neighbours that divide sequences
+  int64_t expert = 1;   // and that divide experts
 
   GroupShape OfTensor() const;
   GroupShape OfContext() const;
+  GroupShape OfExpert() const;
   GroupShape OfData() const;
   // Share of the boundaries between stages that lie between hosts.
   double BetweenHosts() const;

@@ -22,6 +22,7 @@ std::vector<ModelStages::Stage> DistinctStages(const model::Workload& whole,
     distinct.push_back({std::move(workload),
                         model::TensorMessagesOf(whole, stage),
                         model::ContextMessagesOf(whole, stage),
+                        model::ExpertMessagesOf(whole, stage),
                         1});
   }
   return distinct;

@@ -34,6 +34,7 @@ class ModelStages {
     model::Workload workload;  // of one of its ranks
     model::TensorMessages tensor;
     model::ContextMessages context;
+    model::ExpertMessages expert;
     int64_t count = 1;  // of stages alike
   };
   // Those that differ; the first of the pipeline is the first.
@@ -55,8 +56,8 @@ class ModelStages {
 template <class T>
 struct SplitTime {
   size_t busiest = 0;  // of the distinct stages, that which works most
-  // Within its layers and its sequences, of all micro-batches, what nothing
-  // hides.
+  // Within its layers and sequences and between its experts, of all
+  // micro-batches, what nothing hides.
   model::Seconds<T> sums;
   model::Seconds<T> waits;  // for other stages, and what they send
 };
@@ -169,6 +170,22 @@ PassTimes<T> ExposedWithinSequences(const ModelStages::Stage& stage,
           exposed(context.backward, blocks.backward)};
 }
 
+// Exchanges of tokens between experts, of which nothing goes beside products.
+template <class T>
+PassTimes<T> BetweenExperts(const ModelStages::Stage& stage,
+                            const RankMesh& mesh,
+                            const model::RankNetwork<T>& network) {
+  if (mesh.expert == 1) return {};
+  const GroupShape shape = mesh.OfExpert();
+  const model::Seconds<T> exchange = model::AllToAllTime(shape.in_host,
+                                                         shape.hosts,
+                                                         stage.expert.rows,
+                                                         network.alone,
+                                                         network.across);
+  return {static_cast<double>(stage.expert.forward) * exchange,
+          static_cast<double>(stage.expert.backward) * exchange};
+}
+
 // A micro-batch's passes of a stage, with what they wait for within it.
 template <class T>
 struct StagePasses {
@@ -205,10 +222,13 @@ StagePasses<T> PassesOf(const ModelStages::Stage& stage,
       ExposedWithinLayers(stage, whole.parallel, computed, mesh, network);
   const PassTimes<T> sequences =
       ExposedWithinSequences(stage, blocks, mesh, network);
-  passes.blocks = {blocks.forward + layers.forward + sequences.forward,
-                   blocks.backward + layers.backward + sequences.backward};
-  passes.sums =
-      layers.forward + layers.backward + sequences.forward + sequences.backward;
+  const PassTimes<T> experts = BetweenExperts(stage, mesh, network);
+  const PassTimes<T> exposed{
+      layers.forward + sequences.forward + experts.forward,
+      layers.backward + sequences.backward + experts.backward};
+  passes.blocks = {blocks.forward + exposed.forward,
+                   blocks.backward + exposed.backward};
+  passes.sums = exposed.forward + exposed.backward;
   return passes;
 }
 

@@ -191,13 +191,13 @@ std::string RestOfRanks(const model::Workload& w) {
   if (p.replicate != usual.parallel.replicate) {
     text += fmt::format(" in {} copies", p.replicate);
   }
-  if (p.tensor > 1) {
-    text += fmt::format(" tensor{}{}", p.tensor, p.sequence ? " sequence" : "");
-  }
+  if (p.tensor > 1) text += fmt::format(" tensor{}", p.tensor);
+  if (p.sequence) text += " sequence";
   if (p.tensor_overlap != usual.parallel.tensor_overlap) {
     text += fmt::format(" overlapping {}", model::ToText(p.tensor_overlap));
   }
   if (p.context > 1) text += fmt::format(" context{}", p.context);
+  if (p.expert > 1) text += fmt::format(" expert{}", p.expert);
   if (p.pipeline > 1) text += fmt::format(" pipeline{}", p.pipeline);
   if (p.chunks > 1) text += fmt::format(" chunks{}", p.chunks);
   if (p.stages != usual.parallel.stages) {

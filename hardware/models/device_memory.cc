@@ -63,7 +63,7 @@ MemoryPlan PlanTensors(const Device& device,
                        int64_t devices,
                        int64_t ranks_per_device,
                        model::MemoryOfBatches& memory) {
-  if (model::RanksOfModel(workload.parallel) == 1) {
+  if (!model::DividesModel(workload.parallel)) {
     return PlanOfRank(device, workload, devices, ranks_per_device, memory);
   }
   const int64_t parts = model::PartsOfWeights(workload.parallel);

@@ -39,6 +39,7 @@ constexpr auto kShards = std::to_array<std::pair<std::string_view, Shard>>(
 using WaysColumns = std::array<std::string_view, 2>;
 constexpr WaysColumns kTensorColumns = {"tp", "tensor_parallel"};
 constexpr WaysColumns kContextColumns = {"cp", "context_parallel"};
+constexpr WaysColumns kExpertColumns = {"ep", "expert_parallel"};
 constexpr WaysColumns kPipelineColumns = {"pp", "pipeline_parallel"};
 constexpr WaysColumns kCopiesColumns = {"dp", "data_parallel"};
 
@@ -158,7 +159,7 @@ const std::array<Split, 4>& Splits() {
       SplitOf(kTensorColumns, "tensor", true),
       SplitOf(kPipelineColumns, "pipeline", true),
       SplitOf(kContextColumns, "context", true),
-      SplitOf({"ep", "expert_parallel"}, "expert", false)};
+      SplitOf(kExpertColumns, "expert", true)};
   return splits;
 }
 
@@ -177,6 +178,7 @@ model::StageCut StageCutOf(const TableRow& row) {
 void SetSplit(const TableRow& row, model::Parallel& parallel) {
   parallel.tensor = WaysOf(row, kTensorColumns);
   parallel.context = WaysOf(row, kContextColumns);
+  parallel.expert = WaysOf(row, kExpertColumns);
   parallel.pipeline = WaysOf(row, kPipelineColumns);
   parallel.sequence =
       parallel.tensor > 1 &&

@@ -42,6 +42,14 @@ TEST_CASE("ranks of a sequence are neighbours behind those of a layer") {
   CHECK(FaultOf({2, 3, 1, 8, 3}).starts_with("context: expected ranks of a"));
 }
 
+TEST_CASE("ranks that divide experts are neighbours of the same weights") {
+  const RankMesh mesh{2, 16, 1, 8, 1, 8};
+  CHECK(FaultOf(mesh).empty());
+  CHECK(mesh.OfExpert().in_host == 4);
+  CHECK(mesh.OfExpert().hosts == 2);
+  CHECK(FaultOf({1, 6, 1, 8, 1, 6}).starts_with("expert: expected ranks that"));
+}
+
 TEST_CASE("groups that do not fill hosts are named") {
   CHECK(FaultOf({3, 1, 1, 8}).starts_with("tensor: expected ranks that lie"));
   CHECK(FaultOf({2, 3, 1, 8}).starts_with("data: expected copies that lie"));

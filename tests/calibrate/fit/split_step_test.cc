@@ -95,6 +95,29 @@ TEST_CASE("keys and values show what attention cannot hide, by hand") {
   CHECK(sums(8) == Near(8 * (65 * sum + 48 * round - core * 0.060)));
 }
 
+TEST_CASE("tokens are sent to experts and back, by hand") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.parallel = {};
+  w.parallel.data = 8;
+  w.parallel.expert = 8;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps(1, Steps()[0]);
+  model::RankNetwork<double> network = Peers();
+  network.across = {model::Microseconds(14.0), model::GBPerSecond(50.0)};
+  const auto sums = [&](int64_t local) {
+    const RankMesh mesh{1, 8, 1, local, 1, 8};
+    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+        .sums.base();
+  };
+  // 7 (3.4 us + 64 MiB / (8 x 300 GB/s)), twice in each pass of 32 blocks.
+  const double inside = 7.0 * (3.4e-6 + 67'108'864.0 / 2.4e12);
+  CHECK(inside == Near(219.5e-6, 1e-3));
+  CHECK(sums(8) == Near(8 * 128 * inside));
+  // Half of it leaves each of two hosts: 4 (14 us + 64 MiB / (8 x 50 GB/s)).
+  CHECK(sums(4) == Near(8 * 128 * 4.0 * (14e-6 + 67'108'864.0 / 400e9)));
+}
+
 TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   model::Workload w = Divided();
   w.parallel.data = 2;
@@ -103,6 +126,7 @@ TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   ranks.network.ranks = 16;
   ranks.network.hosts = 2;
   ranks.network.alone.ring = Peers().alone;
+  ranks.network.alone.link_error = 0.1;
   ranks.network.beside = ranks.network.alone;
   ranks.network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
   const StepOfRank of_rank(stages, Steps(), {4, 2, 2, 8});

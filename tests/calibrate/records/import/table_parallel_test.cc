@@ -226,6 +226,19 @@ TEST_CASE("ranks that divide sequences are no copies") {
   CHECK(copies("2", "4").observations.empty());
 }
 
+TEST_CASE("ranks that divide experts are among the copies") {
+  const Table table = ParseTable(
+      "device,n_devices,model,seq_len,micro_batch,grad_accum,global_batch,dp,"
+      "tp,"
+      "pp,ep,sharding,precision,framework,task,metric,value\n"
+      "A100-SXM4-80GB,8,mixtral-8x7b,4096,1,4,32,8,1,1,8,zero1,bf16,PyTorch,"
+      "pretrain,step_s,10\n",
+      "d.csv");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(table.observations[0].workload.parallel.expert == 8);
+  CHECK(table.observations[0].workload.parallel.data == 8);
+}
+
 TEST_CASE("updates that ranks divide though nothing is sharded") {
   const auto shard = [](const std::string& sharding, const std::string& words) {
     const Table table = ParseDecoder(
