@@ -85,7 +85,7 @@ int64_t KeptByOperations(const Workload& w, bool experts) {
       OfTokens(w) * a.hidden * width.wide + KeptProductBytes(w, experts);
   if (ScoresOnChip(w.stack.attention)) {
     bytes += tokens * a.context_width() * width.element +
-             ScoreBytes(w, w.sequence_length, w.sequence_length);
+             ScoreBytes(w, w.sequence_length, w.key_length());
   }
   return bytes;
 }
@@ -98,7 +98,7 @@ int64_t PartsAnewBytes(const Workload& w, bool experts) {
         0, WholeLayerBytes(w, experts) - KeptByOperations(w, experts));
   }
   return w.attention_checkpointing
-             ? ScoreBytes(w, w.sequence_length, w.sequence_length)
+             ? ScoreBytes(w, w.sequence_length, w.key_length())
              : 0;
 }
 

@@ -142,7 +142,7 @@ class TensorLister {
   }
   void FeedForward(bool experts = false) {
     if (experts) {
-      Linear("router", a_.hidden, a_.experts, a_.router_bias);
+      Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
       const int64_t times = times_;
       if (!listed_) times_ *= a_.experts;
       for (int64_t i = 0; i < (listed_ ? a_.experts : 1); ++i) {

@@ -221,6 +221,9 @@ struct Architecture {
   // Tokens are looked up here; the stages of a pipeline behind its first take
   // what the one before gives (model/split.h). No file says it.
   bool looks_up_tokens = true;
+  // Ranks that have as many experts each as these, all of which the router
+  // scores (model/split.h). No file says it.
+  int64_t expert_ranks = 1;
 
   bool two_sided() const { return family == Family::kEncoderDecoder; }
   // Self-attention's query, key and value come of one matrix.
@@ -264,6 +267,7 @@ struct Architecture {
   int64_t key_value_up_width() const {
     return heads * (query_head_size() - rotary_head_size + context_head_size());
   }
+  int64_t scored_experts() const { return experts * expert_ranks; }
   int64_t expert_layers() const { return expert_layers_below(layers); }
   // Of the first so many blocks.
   int64_t expert_layers_below(int64_t block) const {

@@ -151,6 +151,57 @@ Seconds<T> RingOverHostsTime(int64_t local,
          2.0 * (ranks - 1.0) * (size / (ranks * link));
 }
 
+// Time of a message that goes round a ring of ranks, in n - 1 steps of all of it:
+//
+//   t = (n - 1) (a1 + S / B1), over hosts (n - 1) (a2 + S / min(B1, l B2))
+//
+// where each step waits for the slowest link: of a host's l ranks of the group
+// one sends out of it, and as many groups as it has room for share its network.
+// S is what each rank passes on.
+// Source: Liu et al. 2023, "Ring Attention", section 3. Check:
+// tests/model/collective_test.cc.
+template <class T>
+Seconds<T> RoundTime(int64_t local,
+                     int64_t hosts,
+                     Bytes<> size,
+                     const RingLevel<T>& inside,
+                     const RingLevel<T>& across) {
+  ENSURE(local >= 1 && hosts >= 1, "a round needs a rank");
+  const auto steps = static_cast<double>(local * hosts - 1);
+  if (hosts == 1) return steps * (inside.step_latency + size / inside.link);
+  const BytesPerSecond<T> network = static_cast<double>(local) * across.link;
+  const BytesPerSecond<T> link =
+      local > 1 ? std::min(inside.link, network) : network;
+  return steps * (across.step_latency + size / link);
+}
+
+// Time in which each of n ranks sends every other its n-th of so many bytes:
+//
+//   t = (n - 1) a1 + (n - 1)/n S / B1
+//   t = max((l - 1) a1 + (l - 1)/n S / B1, (n - l) a2 + (n - l)/n S / B2)
+//
+// the second over hosts, between which messages go beside those within.
+// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (all-to-all: (n - 1)/n of the
+// bytes over each rank's link); NCCL makes it of a send to each. Check:
+// tests/model/collective_test.cc.
+// Not modelled: sends that start together; tokens sent once to each host.
+template <class T>
+Seconds<T> AllToAllTime(int64_t local,
+                        int64_t hosts,
+                        Bytes<> size,
+                        const RingLevel<T>& inside,
+                        const RingLevel<T>& across) {
+  ENSURE(local >= 1 && hosts >= 1, "an all-to-all needs a rank");
+  const auto ranks = static_cast<double>(local * hosts);
+  const auto others = static_cast<double>(local - 1);
+  const Seconds<T> within =
+      others * (inside.step_latency + size / (ranks * inside.link));
+  if (hosts == 1) return within;
+  const double outside = ranks - static_cast<double>(local);
+  return std::max(
+      within, outside * (across.step_latency + size / (ranks * across.link)));
+}
+
 // Bytes that the busiest host sends of an all-reduce by two trees, each half of
 // the message, over those of the message: of two hosts each is the root of one
 // tree and the leaf of the other, of more some have two below them.

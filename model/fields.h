@@ -537,6 +537,17 @@ void VisitFields(Archive& archive, P& p) {
                 .about = "Sums within layers that go on beside products: none, "
                          "gradients, products"},
           p.tensor_overlap);
+  archive(Field{.name = "context",
+                .about = "Ranks that have a part of every sequence each",
+                .least = 1,
+                .most = kMostDevices},
+          p.context);
+  archive(Field{.name = "expert",
+                .about = "Ranks of those with the same weights that divide "
+                         "experts",
+                .least = 1,
+                .most = kMostExperts},
+          p.expert);
   archive(Field{.name = "pipeline",
                 .about = "Stages of consecutive blocks",
                 .least = 1,

@@ -386,7 +386,7 @@ void AppendOptimizerKernels(const Workload& w,
                             FusedAccess access) {
   if (w.optimizer.kind == OptimizerKind::kNone) return;
   // Each tensor is divided over the ranks that share the state.
-  const int64_t parameters = ShareOf(TrainableParameters(w), w.parallel);
+  const int64_t parameters = UpdatedByRank(w);
   const int64_t tensors = TrainableTensorCount(w);
 
   // Narrow gradients are unscaled into fp32 before the update, the masters

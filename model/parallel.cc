@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "model/error.h"
@@ -19,9 +20,31 @@ bool ShardsParameters(const Parallel& p) {
   return p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
 }
 
-int64_t RanksOfModel(const Parallel& p) { return p.tensor * p.pipeline; }
+int64_t RanksOfModel(const Parallel& p) {
+  return PartsOfWeights(p) * p.context;
+}
+
+std::string_view FieldOfModelRanks(const Parallel& p) {
+  if (p.tensor > 1) return "tensor";
+  if (p.context > 1) return "context";
+  return p.pipeline > 1 ? "pipeline" : "expert";
+}
+
+bool DividesModel(const Parallel& p) {
+  return RanksOfModel(p) > 1 || p.expert > 1;
+}
+
+int64_t PartsOfWeights(const Parallel& p) { return p.tensor * p.pipeline; }
 
 int64_t CopiesOf(const Parallel& p) { return std::max<int64_t>(1, p.data); }
+
+int64_t RanksThatSum(const Parallel& p) { return CopiesOf(p) * p.context; }
+
+int64_t FewestDevices(const Parallel& p) {
+  const int64_t sum =
+      p.data > 0 ? RanksThatSum(p) : std::lcm(p.context, p.expert);
+  return PartsOfWeights(p) * sum;
+}
 
 Parallel OverDevices(const Parallel& parallel, int64_t devices) {
   const int64_t of_model = RanksOfModel(parallel);
@@ -29,7 +52,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
     throw InputError(fmt::format(
         "parallel.{}: expected ranks of a model that divide the {} devices, "
         "got {}; hint: --devices {}",
-        parallel.tensor > 1 ? "tensor" : "pipeline",
+        FieldOfModelRanks(parallel),
         devices,
         of_model,
         CeilToMultiple(devices, of_model)));
@@ -49,9 +72,9 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
                           devices,
                           parallel.data));
   }
-  if (devices == 1 && !Offloads(parallel)) return {};
+  if (devices == 1 && !Offloads(parallel) && parallel.expert == 1) return {};
   Parallel over = parallel;
-  if (copies == 1) {
+  if (copies * parallel.context == 1) {
     over.replicate = 1;
     if (over.offload == Offload::kNone) {
       over.shard = Shard::kNone;
@@ -69,7 +92,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
 
 int64_t ShardsOf(const Parallel& p) {
   if (p.shard == Shard::kNone || p.data == 0) return 1;
-  return p.data / p.replicate;
+  return RanksThatSum(p) / p.replicate;
 }
 
 bool Offloads(const Parallel& p) {
@@ -119,6 +142,8 @@ namespace {
 // of a pipeline's stages once, behind all of its micro-batches.
 std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
   for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
+                                     std::pair{"context", p.context},
+                                     std::pair{"expert", p.expert},
                                      std::pair{"pipeline", p.pipeline},
                                      std::pair{"chunks", p.chunks}}) {
     if (ranks >= 1 && ranks <= kMostDevices) continue;
@@ -150,7 +175,15 @@ std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
         fmt::format("expected 1 without a pipeline, got {}; hint: pipeline",
                     p.chunks)};
   }
-  if (RanksOfModel(p) > 1 && Offloads(p)) {
+  if (p.data > 0 && RanksThatSum(p) % p.expert != 0) {
+    return ParallelFault{
+        "expert",
+        fmt::format("expected a divisor of the {} ranks with the same weights, "
+                    "got {}",
+                    RanksThatSum(p),
+                    p.expert)};
+  }
+  if (DividesModel(p) && Offloads(p)) {
     return ParallelFault{
         p.offload == Offload::kNone ? "offload_activations" : "offload",
         "expected none of ranks that have a part of the model each"};
@@ -199,7 +232,7 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
   }
   if (auto fault = FaultOfOffload(p)) return fault;
   if (auto fault = FaultOfSplit(p)) return fault;
-  if (shards && p.data > 0 && p.data <= p.replicate && !Offloads(p)) {
+  if (shards && p.data > 0 && RanksThatSum(p) <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",
         fmt::format("expected none where each of {} holds everything, got {}; "

@@ -30,12 +30,24 @@ bool ShardsParameters(const Parallel& parallel);
 // many as was asked for, or do not divide into the copies.
 Parallel OverDevices(const Parallel& parallel, int64_t devices);
 
-// Ranks that have one copy of the model together (model/split.h); 1: each has
-// all of it.
+// Ranks that have one batch's micro-batches together (model/split.h); 1: each
+// has all of a model and of its sequences. The field that makes them several.
 int64_t RanksOfModel(const Parallel& parallel);
+std::string_view FieldOfModelRanks(const Parallel& parallel);
+
+// Whether a rank has less than a whole model and whole sequences.
+bool DividesModel(const Parallel& parallel);
+
+// Parts that the weights are in, a rank each: those of layers and of blocks.
+int64_t PartsOfWeights(const Parallel& parallel);
 
 // Copies of the model that train, each a batch of its own.
 int64_t CopiesOf(const Parallel& parallel);
+// Ranks with the same weights, whose gradients are summed: of each copy those
+// that divide its sequences.
+int64_t RanksThatSum(const Parallel& parallel);
+// As few devices as such ranks can be: all of `data`, where that is known.
+int64_t FewestDevices(const Parallel& parallel);
 
 // Ranks that one copy of the state is divided over; 1: each has all of it.
 // `parallel.data` is known.

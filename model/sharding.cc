@@ -146,6 +146,19 @@ int64_t ExpertModules(const Workload& w) {
   return a.expert_layers() * a.experts * matrices;
 }
 
+int64_t ShareOfRank(const Workload& w, const DividedElements& elements) {
+  const int64_t alike =
+      std::max<int64_t>(1, ShardsOf(w.parallel) / w.architecture.expert_ranks);
+  return ShareOf(elements.all - elements.of_experts, w.parallel) +
+         CeilDivide(elements.of_experts, alike);
+}
+
+int64_t UpdatedByRank(const Workload& w) {
+  const bool apart = w.architecture.expert_ranks > 1;
+  return ShareOfRank(
+      w, {TrainableParameters(w), apart ? TrainableExpertParameters(w) : 0});
+}
+
 bool GathersInFp8(const Workload& w) {
   return w.precision == Precision::kFp8 && w.fp8.gathered;
 }

@@ -63,6 +63,16 @@ int64_t ExpertModules(const Workload& workload);
 // Whether matrices of the blocks are gathered in 8 bits.
 bool GathersInFp8(const Workload& workload);
 
+// Elements that a rank has of so many, where ranks divide them. Those of routed
+// experts are divided over fewer: those that have the same ones.
+struct DividedElements {
+  int64_t all = 0;
+  int64_t of_experts = 0;  // of these
+};
+int64_t ShareOfRank(const Workload& workload, const DividedElements& elements);
+// Of what trains, that which a rank updates.
+int64_t UpdatedByRank(const Workload& workload);
+
 // Bytes of a unit when it is gathered, and of its gradients as they are summed.
 int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);
 int64_t SummedBytes(const Workload& workload, const ShardUnit& unit);

@@ -7,10 +7,12 @@
 
 #include "model/element_widths.h"
 #include "model/error.h"
+#include "model/internal/passes/attention_shape.h"
 #include "model/logits.h"
 #include "model/parallel.h"
 #include "model/pipeline.h"
 #include "model/rounding.h"
+#include "model/stack_rules.h"
 #include "model/trainable.h"
 
 namespace trainfare::model {
@@ -71,6 +73,41 @@ CutWeights WeightsOf(const Workload& w) {
   ENSURE(false, "stages without a cut");
 }
 
+// Each rank has as many experts of a block.
+void DivideExperts(int64_t ranks, Architecture& a) {
+  a.experts = PartOf(a.experts, ranks);
+  a.expert_ranks = ranks;
+}
+
+// Each rank has as many tokens of a sequence, and as many of what it predicts.
+void DivideSequences(int64_t ranks, Workload& w) {
+  w.sequence_length = PartOf(w.sequence_length, ranks);
+  w.predictions_per_sequence = PartOf(w.predictions_per_sequence, ranks);
+  w.part.context = ranks;
+  w.parallel.data *= ranks;
+}
+
+// FLOPs of attention's core over those of all products of the blocks, a token
+// forward: 2 H (q + v) p / s beside 2 P, where H heads of so wide queries and
+// values see p pairs of s tokens, and a token meets P elements of matrices.
+double ShareOfCore(const Workload& w) {
+  Architecture met = w.architecture;
+  met.experts = met.experts_per_token;
+  const auto matrices = static_cast<double>(BlockMatrixElements(met));
+  const auto pairs = [&](bool windowed) {
+    return static_cast<double>(
+        internal::PairsSeen(w, w.sequence_length, windowed));
+  };
+  const int64_t windowed = met.windowed_layers;
+  const double seen =
+      static_cast<double>(met.blocks() - windowed) * pairs(false) +
+      (windowed > 0 ? static_cast<double>(windowed) * pairs(true) : 0.0);
+  const double core =
+      static_cast<double>(met.query_width() + met.context_width()) * seen /
+      static_cast<double>(w.sequence_length);
+  return core / (core + matrices);
+}
+
 // The blocks of one stage, and what stands before and behind them.
 void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   const int64_t stages = whole.parallel.pipeline;
@@ -119,6 +156,29 @@ std::optional<SplitFault> FaultOfSplit(const Workload& w) {
         fmt::format(
             "expected a divisor of the {} {}, got {}", count, what, p.tensor)};
   };
+  if (w.sequence_length % p.context != 0) {
+    return SplitFault{
+        "context",
+        fmt::format("expected a divisor of the {} tokens of a sequence, got {}",
+                    w.sequence_length,
+                    p.context)};
+  }
+  if (p.context > 1 && a.two_sided()) {
+    return SplitFault{
+        "context",
+        fmt::format("expected 1 of a model of two sides, got {}", p.context)};
+  }
+  if (p.expert > 1 && (a.experts == 0 || a.experts % p.expert != 0)) {
+    return SplitFault{
+        "expert",
+        a.experts == 0
+            ? fmt::format("expected 1 in a model without experts, got {}; "
+                          "hint: model.experts",
+                          p.expert)
+            : fmt::format("expected a divisor of the {} experts, got {}",
+                          a.experts,
+                          p.expert)};
+  }
   if (auto fault = divides("heads", a.heads)) return fault;
   const bool copies_keys = p.tensor % a.key_heads() == 0;
   if (!copies_keys) {
@@ -177,12 +237,15 @@ int64_t BlocksOfStage(const Workload& w, int64_t stage) {
 Workload OfStage(const Workload& whole, int64_t stage) {
   Workload w = whole;
   const Parallel& p = whole.parallel;
-  if (RanksOfModel(p) == 1) return w;
+  if (!DividesModel(p)) return w;
   KeepStage(whole, stage, w);
   DivideLayers(p.tensor, w.architecture);
+  DivideExperts(p.expert, w.architecture);
+  DivideSequences(p.context, w);
   if (p.sequence) w.part.token_shares = p.tensor;
   const Parallel whole_models;
   w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
+  w.parallel.context = w.parallel.expert = 1;
   w.parallel.sequence = false;
   w.parallel.tensor_overlap = whole_models.tensor_overlap;
   w.parallel.stages = whole_models.stages;
@@ -205,8 +268,8 @@ TensorMessages TensorMessagesOf(const Workload& w, int64_t stage) {
   if (p.tensor == 1) return messages;
   const Workload of_stage = OfStage(w, stage);
   const Architecture& a = of_stage.architecture;
-  messages.hidden =
-      Byte(static_cast<double>(w.tokens() * a.hidden * Widths(w).element));
+  messages.hidden = Byte(
+      static_cast<double>(of_stage.tokens() * a.hidden * Widths(w).element));
   // Both parts of a parallel block are one sum.
   const int64_t sums = a.parallel_block ? 1 : 2;
   const int64_t blocks = a.blocks() + 2 * a.decoder_layers;
@@ -218,9 +281,52 @@ TensorMessages TensorMessagesOf(const Workload& w, int64_t stage) {
   return messages;
 }
 
+ContextMessages ContextMessagesOf(const Workload& w, int64_t stage) {
+  ContextMessages messages;
+  if (w.parallel.context == 1) return messages;
+  const Workload of_stage = OfStage(w, stage);
+  const Architecture& a = of_stage.architecture;
+  messages.keys = Byte(static_cast<double>(of_stage.tokens() *
+                                           (a.key_width() + a.value_width()) *
+                                           Widths(w).element));
+  const int64_t blocks = a.blocks();
+  const int64_t again =
+      w.attention_checkpointing ? blocks : BlocksComputedAgain(of_stage);
+  messages.forward = blocks;
+  messages.backward = again + 2 * (blocks - of_stage.trainable.frozen_layers);
+  messages.core = ShareOfCore(of_stage);
+  return messages;
+}
+
+ExpertMessages ExpertMessagesOf(const Workload& w, int64_t stage) {
+  ExpertMessages messages;
+  const Parallel& p = w.parallel;
+  if (p.expert == 1) return messages;
+  const Workload of_stage = OfStage(w, stage);
+  const Architecture& a = of_stage.architecture;
+  // Of a layer's ranks each sends its share of the tokens, where they divide
+  // these; else all of them have the same tokens.
+  const int64_t rows = RowsOfExperts(
+      of_stage, CeilDivide(of_stage.tokens(), of_stage.part.token_shares));
+  messages.rows =
+      Byte(static_cast<double>(rows * a.hidden * Widths(w).element));
+  const auto from = [&](int64_t block) {
+    return a.expert_layers() - a.expert_layers_below(block) +
+           a.next_token_blocks;
+  };
+  const int64_t blocks = from(0);
+  const int64_t frozen = of_stage.trainable.frozen_layers;
+  const int64_t again =
+      blocks - from(std::min(a.layers, BlocksComputedAgain(of_stage)));
+  messages.forward = 2 * blocks;
+  messages.backward = 2 * (again + from(frozen));
+  return messages;
+}
+
 Bytes<> SentBetweenStages(const Workload& w) {
   const Parallel& p = w.parallel;
-  const int64_t tokens = CeilDivide(w.tokens(), p.sequence ? p.tensor : 1);
+  const int64_t tokens =
+      CeilDivide(w.tokens(), p.context * (p.sequence ? p.tensor : 1));
   return Byte(
       static_cast<double>(tokens * w.architecture.hidden * Widths(w).element));
 }

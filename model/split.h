@@ -1,7 +1,8 @@
 #pragma once
 
-// Ranks that have a part of a model each: of every layer (Parallel::tensor), or
-// some of its blocks (Parallel::pipeline). What one of them has is a workload
+// Ranks that have a part of a model each: of every layer (Parallel::tensor), of
+// every sequence (Parallel::context), some of its experts (Parallel::expert) or
+// of its blocks (Parallel::pipeline). What one of them has is a workload
 // again, of a narrower or shorter model, so that kernels and memory are counted
 // as ever. docs/models/splits.md works a model of 8 ranks by hand;
 // tests/model/split_test.cc asserts it.
@@ -52,6 +53,31 @@ struct TensorMessages {
 // attention's output and the feed-forward's, and their inputs' gradients.
 // Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
 TensorMessages TensorMessagesOf(const Workload& workload, int64_t stage);
+
+// Keys and values that ranks which divide sequences pass on, each to the next,
+// until all have seen those of all (Liu et al. 2023, "Ring Attention with
+// Blockwise Transformers", section 3; Megatron-LM's cp_comm_type p2p).
+struct ContextMessages {
+  Bytes<> keys;  // and values of a block and micro-batch, of a rank's part
+  // Rounds of a micro-batch that pass these on. Blocks that run again make one
+  // more; in the backward pass gradients of keys and values go with them.
+  int64_t forward = 0;
+  int64_t backward = 0;
+  // Share of attention's core of the products of the blocks, which it computes
+  // beside the messages.
+  double core = 0;
+};
+ContextMessages ContextMessagesOf(const Workload& workload, int64_t stage);
+
+// Tokens that ranks which divide experts send to these and back: exchanges of
+// all with all, of so many bytes on each rank (Lepikhin et al. 2021, "GShard",
+// section 3.2).
+struct ExpertMessages {
+  Bytes<> rows;  // of a block and micro-batch, those that stay among them
+  int64_t forward = 0;
+  int64_t backward = 0;  // and of blocks that run again
+};
+ExpertMessages ExpertMessagesOf(const Workload& workload, int64_t stage);
 
 // What a stage sends the next of a micro-batch, of each rank: hidden states of
 // the tokens, or of its share of them.

@@ -5,7 +5,9 @@
 // stack is another row of kStackRules (and its word in workload.h).
 
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "model/workload.h"
 
@@ -259,6 +261,16 @@ constexpr LossRules LossOf(const Workload& workload) {
 constexpr ExpertKernels ExpertsOf(const Workload& workload) {
   const ExpertKernels asked = workload.stack.experts;
   return asked == ExpertKernels::kOfStack ? RulesOf(workload).experts : asked;
+}
+
+// Rows that a rank's experts compute of so many tokens of each rank: as many
+// as each sends away, or of the busiest where others have experts, too.
+inline int64_t RowsOfExperts(const Workload& workload, int64_t tokens) {
+  const Architecture& a = workload.architecture;
+  const int64_t even = tokens * a.experts_per_token;
+  if (a.expert_ranks == 1) return even;
+  return std::llround(
+      std::ceil(workload.load_factor * static_cast<double>(even)));
 }
 // Whether each expert finds its rows by itself, and whether it does so among
 // rows of all of them.

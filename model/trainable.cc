@@ -285,6 +285,39 @@ int64_t AdapterParameters(const Workload& w) {
   return sum;
 }
 
+namespace {
+
+// The same with experts of which nothing is left but the router.
+Workload WithoutExperts(const Workload& w) {
+  Workload without = w;
+  without.architecture.expert_intermediate = 0;
+  without.architecture.expert_bias = false;
+  return without;
+}
+
+int64_t ExpertAdapterParameters(const Workload& w) {
+  const Architecture& a = w.architecture;
+  int64_t of_expert = 0;
+  for (const AdaptedMatrix& matrix :
+       AdaptedOfFeedForward(w, a.expert_intermediate)) {
+    of_expert += w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
+  }
+  return a.expert_layers() * a.experts * of_expert;
+}
+
+}  // namespace
+
+int64_t ExpertParametersInAll(const Workload& w) {
+  const Workload without = WithoutExperts(w);
+  return TotalParameters(w.architecture) -
+         TotalParameters(without.architecture) + ExpertAdapterParameters(w);
+}
+
+int64_t TrainableExpertParameters(const Workload& w) {
+  if (w.trainable.lora_rank > 0) return ExpertAdapterParameters(w);
+  return TrainableParameters(w) - TrainableParameters(WithoutExperts(w));
+}
+
 int64_t AdapterTensorCount(const Workload& w) {
   int64_t tensors = 0;
   ForEachAdapted(

@@ -86,6 +86,11 @@ int64_t OutputCopies(const Workload& workload);
 // Parameters of the model, of its adapters and of what trains in a copy.
 int64_t ParametersInAll(const Workload& workload);
 
+// Of these those of routed experts, their adapters among them; and of those
+// that train.
+int64_t ExpertParametersInAll(const Workload& workload);
+int64_t TrainableExpertParameters(const Workload& workload);
+
 // Of the adapters alone, which come on top of the model: parameters, tensors,
 // and the first of their matrices with the smallest side; nullopt: no adapters.
 int64_t AdapterParameters(const Workload& workload);

@@ -268,9 +268,10 @@ void RequireMeasurableRanks(const Workload& workload) {
   Require(workload.compression.kind == CompressionKind::kNone,
           "gradient_compression: the trainer has none");
   Require(
-      RanksOfModel(workload.parallel) == 1,
+      !DividesModel(workload.parallel),
       "parallel.tensor: expected each of the trainer's ranks to have a whole "
-      "model, so tensor 1 and pipeline 1");
+      "model and whole sequences, so tensor, context, expert and pipeline "
+      "1");
   Require(workload.parallel.replicate == 1,
           fmt::format("parallel.replicate: the trainer divides one copy over "
                       "all ranks, got {}",

@@ -27,7 +27,7 @@ int64_t PositionBiasBytes(const Workload& w) {
   if (a.position_kind != PositionKind::kRelative) return 0;
   const int64_t length = LongestQuery(w);
   const bool masked = OperationByOperation(w.stack);
-  return (masked ? w.batch : 1) * a.heads * length * length *
+  return (masked ? w.batch : 1) * a.heads * length * length * w.part.context *
          (masked ? Widths(w).wide : Widths(w).element);
 }
 
@@ -40,10 +40,10 @@ int64_t AttentionTransients(const Workload& w) {
   const int64_t heads = w.batch * length *
                         (a.query_width() + a.key_width() + a.value_width()) *
                         width.element;
-  const int64_t scores =
-      ScoresOnChip(w.stack.attention)
-          ? 0
-          : 2 * w.batch * a.heads * length * length * width.probability;
+  const int64_t scores = ScoresOnChip(w.stack.attention)
+                             ? 0
+                             : 2 * w.batch * a.heads * length * length *
+                                   w.part.context * width.probability;
   return heads + scores + PositionBiasBytes(w);
 }
 
@@ -51,10 +51,10 @@ int64_t AttentionTransients(const Workload& w) {
 // at once: of single experts, one after the other, those of the busiest.
 int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
-  const int64_t rows = tokens * a.experts_per_token;
-  if (ExpertsOf(w) == ExpertKernels::kGrouped) return rows;
-  const auto even = static_cast<double>(CeilDivide(rows, a.experts));
-  return std::min<int64_t>(tokens,
+  if (ExpertsOf(w) == ExpertKernels::kGrouped) return RowsOfExperts(w, tokens);
+  const auto even =
+      static_cast<double>(CeilDivide(tokens * a.experts_per_token, a.experts));
+  return std::min<int64_t>(tokens * a.expert_ranks,
                            std::llround(std::ceil(w.load_factor * even)));
 }
 
@@ -63,7 +63,7 @@ int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
 int64_t BlockGradientBytes(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
-  const int64_t rows = experts ? tokens * a.experts_per_token : tokens;
+  const int64_t rows = experts ? RowsOfExperts(w, tokens) : tokens;
   const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
   // Of the activation's result and what it was made of: two, with a gate three.
@@ -102,9 +102,9 @@ int64_t ForwardTransients(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
   const int64_t inner =
-      std::max(a.expert_layers() < a.layers ? a.intermediate : 0,
-               a.experts_per_token * a.expert_intermediate);
-  const int64_t feed_forward = tokens * inner * FeedForwardTransientWidth(w);
+      std::max(tokens * (a.expert_layers() < a.layers ? a.intermediate : 0),
+               RowsOfExperts(w, tokens) * a.expert_intermediate);
+  const int64_t feed_forward = inner * FeedForwardTransientWidth(w);
   const int64_t context = tokens * a.context_width() * width.element;
   return 2 * tokens * a.hidden * width.wide +
          std::max(AttentionTransients(w) + context,

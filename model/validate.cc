@@ -202,7 +202,8 @@ void ValidateExpertBlocks(const Architecture& a) {
                0,
                kMostExpertsInAll,
                "model.experts, those of all layers");
-  RequireCount(a.experts_per_token, 1, a.experts, "model.experts_per_token");
+  RequireCount(
+      a.experts_per_token, 1, a.scored_experts(), "model.experts_per_token");
   RequireCount(
       a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
 }
@@ -436,8 +437,8 @@ void ValidateLoadFactor(const Workload& w) {
                     "{}; hint: model.experts",
                     w.load_factor));
   }
-  const double most =
-      static_cast<double>(a.experts) / static_cast<double>(a.experts_per_token);
+  const double most = static_cast<double>(a.scored_experts()) /
+                      static_cast<double>(a.experts_per_token);
   if (w.load_factor >= 1 && w.load_factor <= most) return;
   throw InputError(
       fmt::format("load_factor: expected 1 to {}, where one of {} experts gets "
@@ -551,7 +552,7 @@ void Validate(const Workload& w) {
   RequireCount(w.batch, 1, kLargestBatch, "batch");
   RequireCount(w.sequence_length, 1, kLongestSequence, "sequence_length");
   RequireCount(w.target_length, 0, kLongestSequence, "target_length");
-  RequireCount(w.documents, 1, w.sequence_length, "documents");
+  RequireCount(w.documents, 1, w.key_length(), "documents");
   RequireCount(w.accumulation, 1, kLargestBatch, "accumulation");
   RequireCount(w.predictions_per_sequence,
                0,
@@ -585,7 +586,7 @@ void Validate(const Workload& w) {
     throw InputError(
         fmt::format("parallel.{}: {}", fault->field, fault->message));
   }
-  if (RanksOfModel(w.parallel) > 1) {
+  if (DividesModel(w.parallel)) {
     if (const auto fault = FaultOfSplit(w)) {
       throw InputError(
           fmt::format("parallel.{}: {}", fault->field, fault->message));

@@ -618,6 +618,12 @@ struct Parallel {
   // residuals (Korthikanti et al. 2022, "sequence parallelism").
   bool sequence = false;
   TensorOverlap tensor_overlap = TensorOverlap::kNone;
+  // Ranks that have a part of every sequence each; keys and values go from one
+  // to the next (Liu et al. 2023, "Ring Attention"). Weights are whole on each.
+  int64_t context = 1;
+  // Of ranks with the same weights so many have other experts each, to which
+  // the others send their tokens (Lepikhin et al. 2021, "GShard").
+  int64_t expert = 1;
   // Stages of consecutive blocks, through which micro-batches go one behind the
   // other (model/pipeline.h), and in how many chunks each has its blocks.
   int64_t pipeline = 1;
@@ -631,6 +637,8 @@ struct Parallel {
 struct RankPart {
   // Ranks that divide the tokens between products.
   int64_t token_shares = 1;
+  // Ranks that divide each sequence, so many times as long as this one's part.
+  int64_t context = 1;
   // Passes of its chunks of blocks, whose activations it keeps at once for their
   // backward passes, and how many chunks its blocks are.
   int64_t passes_kept = 1;
@@ -696,6 +704,9 @@ struct Workload {
     return target_length > 0 ? target_length : sequence_length;
   }
   int64_t decoder_tokens() const { return batch * decoder_length(); }
+  // Keys that attention has for the queries of one sequence: those of other
+  // ranks' parts of it, too.
+  int64_t key_length() const { return sequence_length * part.context; }
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

@@ -138,7 +138,7 @@ Place PlaceOf(const model::Workload& workload) {
                     : std::llround(static_cast<double>(a.hidden) /
                                    std::sqrt(static_cast<double>(p.tensor)));
   return {workload.batch,
-          workload.sequence_length,
+          model::CeilDivide(workload.sequence_length, p.context),
           hidden,
           model::CeilDivide(a.blocks(), p.pipeline),
           SettingsOf(workload)};

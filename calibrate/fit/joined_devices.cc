@@ -290,7 +290,7 @@ bool SendsBetween(const JoinedDevices& joined,
   const model::Parallel& parallel = workload.parallel;
   const bool offloads = model::Offloads(parallel);
   if (joined.chips() == 1 && !offloads) return false;
-  if (model::RanksOfModel(parallel) > 1) return true;
+  if (model::DividesModel(parallel)) return true;
   const bool trains = workload.work == model::Work::kTraining;
   if (model::ShardsOf(parallel) == 1 && !offloads) return trains;
   // Passes alone send nothing, unless their parameters have to be gathered.
@@ -320,9 +320,11 @@ std::optional<model::HostPath<double>> HostPathOf(
 
 RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined) {
   return {parallel.tensor,
-          model::CopiesOf(parallel),
+          model::RanksThatSum(parallel),
           parallel.pipeline,
-          joined.devices_of_rack()};
+          joined.devices_of_rack(),
+          parallel.context,
+          parallel.expert};
 }
 
 void RequireJoinable(const model::Parallel& parallel,
@@ -331,12 +333,12 @@ void RequireJoinable(const model::Parallel& parallel,
   HostPathOf(parallel, joined, device);
   const int64_t shards = model::ShardsOf(parallel);
   const RankMesh mesh = MeshOf(parallel, joined);
-  if (model::RanksOfModel(parallel) > 1) {
+  if (model::DividesModel(parallel)) {
     if (joined.devices_per_chip > 1) {
       throw InputError(fmt::format(
           "parallel.{}: expected 1 between parts of {}; what they send each "
           "other is not known apart",
-          parallel.tensor > 1 ? "tensor" : "pipeline",
+          model::FieldOfModelRanks(parallel),
           joined.chip));
     }
     if (const std::string fault = FaultOf(mesh); !fault.empty()) {

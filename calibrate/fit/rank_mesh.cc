@@ -18,11 +18,17 @@ GroupShape RankMesh::OfTensor() const {
   return {in_host, model::CeilDivide(tensor, in_host)};
 }
 
-GroupShape RankMesh::OfData() const {
+GroupShape RankMesh::OfNeighbours(int64_t ranks) const {
   const int64_t in_host =
-      std::clamp<int64_t>(local / std::min(tensor, local), 1, data);
-  return {in_host, model::CeilDivide(data, in_host)};
+      std::clamp<int64_t>(local / std::min(tensor, local), 1, ranks);
+  return {in_host, model::CeilDivide(ranks, in_host)};
 }
+
+GroupShape RankMesh::OfContext() const { return OfNeighbours(context); }
+
+GroupShape RankMesh::OfExpert() const { return OfNeighbours(expert); }
+
+GroupShape RankMesh::OfData() const { return OfNeighbours(data); }
 
 double RankMesh::BetweenHosts() const {
   if (pipeline == 1) return 0.0;
@@ -42,6 +48,20 @@ std::string FaultOf(const RankMesh& mesh) {
         mesh.tensor);
   }
   const int64_t room = std::max<int64_t>(1, mesh.local / mesh.tensor);
+  if (!OneDividesOther(mesh.context, room)) {
+    return fmt::format(
+        "context: expected ranks of a sequence that lie over whole hosts with "
+        "room for {}, or several groups of them in one, got {}",
+        room,
+        mesh.context);
+  }
+  if (!OneDividesOther(mesh.expert, room)) {
+    return fmt::format(
+        "expert: expected ranks that lie over whole hosts with room for {}, or "
+        "several groups of them in one, got {}",
+        room,
+        mesh.expert);
+  }
   if (!OneDividesOther(mesh.data, room)) {
     return fmt::format(
         "data: expected copies that lie over whole hosts with room for {}, or "

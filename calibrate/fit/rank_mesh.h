@@ -13,19 +13,27 @@ struct GroupShape {
   int64_t hosts = 1;
 };
 
-// Where ranks lie that are numbered first within a layer, then over the copies
-// of the model, then from stage to stage (Megatron-LM's order), `local` of them
-// in each host.
+// Where ranks lie that are numbered first within a layer, then within a
+// sequence, then over the copies of the model, then from stage to stage
+// (Megatron-LM's order), `local` of them in each host.
 struct RankMesh {
   int64_t tensor = 1;
-  int64_t data = 1;
+  int64_t data = 1;  // that have the same weights
   int64_t pipeline = 1;
   int64_t local = 1;
+  int64_t context = 1;  // of `data`, neighbours that divide sequences
+  int64_t expert = 1;   // and that divide experts
 
   GroupShape OfTensor() const;
+  GroupShape OfContext() const;
+  GroupShape OfExpert() const;
   GroupShape OfData() const;
   // Share of the boundaries between stages that lie between hosts.
   double BetweenHosts() const;
+
+ private:
+  // Neighbours among those with the same weights.
+  GroupShape OfNeighbours(int64_t ranks) const;
 };
 // What is wrong with such groups of ranks over hosts; empty: nothing.
 std::string FaultOf(const RankMesh& mesh);

@@ -19,8 +19,11 @@ std::vector<ModelStages::Stage> DistinctStages(const model::Workload& whole,
       continue;
     }
     order.push_back(distinct.size());
-    distinct.push_back(
-        {std::move(workload), model::TensorMessagesOf(whole, stage), 1});
+    distinct.push_back({std::move(workload),
+                        model::TensorMessagesOf(whole, stage),
+                        model::ContextMessagesOf(whole, stage),
+                        model::ExpertMessagesOf(whole, stage),
+                        1});
   }
   return distinct;
 }

@@ -33,6 +33,8 @@ class ModelStages {
   struct Stage {
     model::Workload workload;  // of one of its ranks
     model::TensorMessages tensor;
+    model::ContextMessages context;
+    model::ExpertMessages expert;
     int64_t count = 1;  // of stages alike
   };
   // Those that differ; the first of the pipeline is the first.
@@ -53,8 +55,10 @@ class ModelStages {
 // What the ranks of one copy of a model wait for, beside what they compute.
 template <class T>
 struct SplitTime {
-  size_t busiest = 0;       // of the distinct stages, that which works most
-  model::Seconds<T> sums;   // within its layers, of all micro-batches
+  size_t busiest = 0;  // of the distinct stages, that which works most
+  // Within its layers and sequences and between its experts, of all
+  // micro-batches, what nothing hides.
+  model::Seconds<T> sums;
   model::Seconds<T> waits;  // for other stages, and what they send
 };
 
@@ -115,6 +119,149 @@ model::Seconds<T> ExposedSums(model::Seconds<T> sums,
   ENSURE(false, "an overlap without a time");
 }
 
+// Passes of one micro-batch, forward and backward.
+template <class T>
+struct PassTimes {
+  model::Seconds<T> forward;
+  model::Seconds<T> backward;
+};
+
+// What of sums within layers nothing hides, beside `computed`.
+template <class T>
+PassTimes<T> ExposedWithinLayers(const ModelStages::Stage& stage,
+                                 const model::Parallel& parallel,
+                                 const PassTimes<T>& computed,
+                                 const RankMesh& mesh,
+                                 const model::RankNetwork<T>& network) {
+  if (parallel.tensor == 1) return {};
+  const model::Seconds<T> sum =
+      TensorSumTime(stage, parallel.sequence, mesh.OfTensor(), network);
+  const auto exposed =
+      [&](int64_t sums, model::Seconds<T> beside, bool backward) {
+        return ExposedSums<T>(
+            static_cast<double>(sums) * sum, beside, parallel, backward);
+      };
+  const model::TensorMessages& tensor = stage.tensor;
+  // Blocks that run again sum as in the forward pass.
+  return {exposed(tensor.forward, computed.forward, false),
+          exposed(tensor.again, computed.forward, false) +
+              exposed(tensor.backward, computed.backward, true)};
+}
+
+// What of keys and values that go round nothing hides: what takes longer than
+// the cores of attention of `blocks`, each of which computes with those that it
+// has while the next ones come.
+template <class T>
+PassTimes<T> ExposedWithinSequences(const ModelStages::Stage& stage,
+                                    const PassTimes<T>& blocks,
+                                    const RankMesh& mesh,
+                                    const model::RankNetwork<T>& network) {
+  if (mesh.context == 1) return {};
+  const model::ContextMessages& context = stage.context;
+  const GroupShape shape = mesh.OfContext();
+  const model::Seconds<T> round = model::RoundTime(
+      shape.in_host, shape.hosts, context.keys, network.alone, network.across);
+  const auto exposed = [&](int64_t rounds, model::Seconds<T> beside) {
+    const model::Seconds<T> sent = static_cast<double>(rounds) * round;
+    const model::Seconds<T> core = context.core * beside;
+    return sent > core ? sent - core : model::Seconds<T>();
+  };
+  return {exposed(context.forward, blocks.forward),
+          exposed(context.backward, blocks.backward)};
+}
+
+// Exchanges of tokens between experts, of which nothing goes beside products.
+template <class T>
+PassTimes<T> BetweenExperts(const ModelStages::Stage& stage,
+                            const RankMesh& mesh,
+                            const model::RankNetwork<T>& network) {
+  if (mesh.expert == 1) return {};
+  const GroupShape shape = mesh.OfExpert();
+  const model::Seconds<T> exchange = model::AllToAllTime(shape.in_host,
+                                                         shape.hosts,
+                                                         stage.expert.rows,
+                                                         network.alone,
+                                                         network.across);
+  return {static_cast<double>(stage.expert.forward) * exchange,
+          static_cast<double>(stage.expert.backward) * exchange};
+}
+
+// A micro-batch's passes of a stage, with what they wait for within it.
+template <class T>
+struct StagePasses {
+  model::PipelinePart<T> blocks;  // all of them
+  model::PipelinePart<T> embeddings;
+  model::PipelinePart<T> head;
+  model::Seconds<T> sums;  // in these blocks
+  model::Seconds<T> all() const {
+    return blocks.forward + blocks.backward + embeddings.forward +
+           embeddings.backward + head.forward + head.backward;
+  }
+};
+
+// `step`: of one of its ranks, alone with its device, of all micro-batches.
+template <class T, class A>
+StagePasses<T> PassesOf(const ModelStages::Stage& stage,
+                        const model::Workload& whole,
+                        const hardware::StepTime<A>& step,
+                        const RankMesh& mesh,
+                        const model::RankNetwork<T>& network,
+                        const T& slower) {
+  const T share = slower * (1.0 / static_cast<double>(whole.accumulation));
+  const PassTimes<T> computed{step.forward.total() * share,
+                              step.backward.total() * share};
+  StagePasses<T> passes;
+  passes.embeddings = {step.forward_units.embeddings * slower,
+                       step.backward_units.embeddings * slower};
+  passes.head = {step.forward_units.head * slower,
+                 step.backward_units.head * slower};
+  const PassTimes<T> blocks{
+      computed.forward - passes.embeddings.forward - passes.head.forward,
+      computed.backward - passes.embeddings.backward - passes.head.backward};
+  const PassTimes<T> layers =
+      ExposedWithinLayers(stage, whole.parallel, computed, mesh, network);
+  const PassTimes<T> sequences =
+      ExposedWithinSequences(stage, blocks, mesh, network);
+  const PassTimes<T> experts = BetweenExperts(stage, mesh, network);
+  const PassTimes<T> exposed{
+      layers.forward + sequences.forward + experts.forward,
+      layers.backward + sequences.backward + experts.backward};
+  passes.blocks = {blocks.forward + exposed.forward,
+                   blocks.backward + exposed.backward};
+  passes.sums = exposed.forward + exposed.backward;
+  return passes;
+}
+
+// Stages' passes in the order in which a micro-batch goes through them, chunk
+// by chunk.
+template <class T>
+std::vector<model::PipelinePart<T>> PipelineParts(
+    const ModelStages& stages, const std::vector<StagePasses<T>>& passes) {
+  const model::Parallel& p = stages.whole().parallel;
+  const double chunk_share = 1.0 / static_cast<double>(p.chunks);
+  std::vector<model::PipelinePart<T>> parts;
+  parts.reserve(static_cast<size_t>(p.pipeline * p.chunks));
+  const auto add = [](const model::PipelinePart<T>& to,
+                      const model::PipelinePart<T>& more) {
+    return model::PipelinePart<T>{to.forward + more.forward,
+                                  to.backward + more.backward};
+  };
+  for (int64_t chunk = 0; chunk < p.chunks; ++chunk) {
+    for (int64_t stage = 0; stage < p.pipeline; ++stage) {
+      const StagePasses<T>& one =
+          passes[stages.order()[static_cast<size_t>(stage)]];
+      model::PipelinePart<T> part{chunk_share * one.blocks.forward,
+                                  chunk_share * one.blocks.backward};
+      if (chunk == 0 && stage == 0) part = add(part, one.embeddings);
+      if (chunk + 1 == p.chunks && stage + 1 == p.pipeline) {
+        part = add(part, one.head);
+      }
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
 // `steps`: of one rank of each distinct stage, alone with its device; beside
 // others it takes `slower` times as long.
 template <class T, class A>
@@ -125,79 +272,19 @@ SplitTime<T> SplitBy(const ModelStages& stages,
                      const T& slower) {
   const model::Workload& whole = stages.whole();
   const model::Parallel& p = whole.parallel;
-  const auto micro_batches = static_cast<double>(whole.accumulation);
-  struct Passes {
-    model::PipelinePart<T> blocks;  // of one chunk
-    model::PipelinePart<T> embeddings;
-    model::PipelinePart<T> head;
-    model::Seconds<T> sums;  // of both
-    model::Seconds<T> all;
-  };
-  std::vector<Passes> passes;
+  std::vector<StagePasses<T>> passes;
   passes.reserve(steps.size());
-  const GroupShape shape = mesh.OfTensor();
   SplitTime<T> split;
   for (size_t i = 0; i < steps.size(); ++i) {
-    const ModelStages::Stage& stage = stages.distinct()[i];
-    const hardware::StepTime<A>& step = steps[i];
-    model::Seconds<T> sum;
-    if (p.tensor > 1) sum = TensorSumTime(stage, p.sequence, shape, network);
-    const T share = slower * (1.0 / micro_batches);
-    const model::Seconds<T> forward_alone = step.forward.total() * share;
-    const model::Seconds<T> backward_alone = step.backward.total() * share;
-    const auto forward_sums =
-        ExposedSums<T>(static_cast<double>(stage.tensor.forward) * sum,
-                       forward_alone,
-                       p,
-                       /*backward=*/false);
-    // Blocks that run again sum as in the forward pass.
-    const auto backward_sums =
-        ExposedSums<T>(static_cast<double>(stage.tensor.again) * sum,
-                       forward_alone,
-                       p,
-                       /*backward=*/false) +
-        ExposedSums<T>(static_cast<double>(stage.tensor.backward) * sum,
-                       backward_alone,
-                       p,
-                       /*backward=*/true);
-    const model::Seconds<T> forward = forward_alone + forward_sums;
-    const model::Seconds<T> backward = backward_alone + backward_sums;
-    Passes one;
-    one.embeddings = {step.forward_units.embeddings * slower,
-                      step.backward_units.embeddings * slower};
-    one.head = {step.forward_units.head * slower,
-                step.backward_units.head * slower};
-    const double chunk = 1.0 / static_cast<double>(p.chunks);
-    one.blocks = {
-        chunk * (forward - one.embeddings.forward - one.head.forward),
-        chunk * (backward - one.embeddings.backward - one.head.backward)};
-    one.sums = micro_batches * (forward_sums + backward_sums);
-    one.all = forward + backward;
-    if (i > 0 && passes[split.busiest].all < one.all) split.busiest = i;
-    passes.push_back(one);
+    passes.push_back(PassesOf<T, A>(
+        stages.distinct()[i], whole, steps[i], mesh, network, slower));
+    if (passes[split.busiest].all() < passes[i].all()) split.busiest = i;
   }
-  split.sums = passes[split.busiest].sums;
+  split.sums =
+      static_cast<double>(whole.accumulation) * passes[split.busiest].sums;
   if (p.pipeline == 1) return split;
-  std::vector<model::PipelinePart<T>> parts;
-  parts.reserve(static_cast<size_t>(p.pipeline * p.chunks));
-  const auto add = [](const model::PipelinePart<T>& to,
-                      const model::PipelinePart<T>& more) {
-    return model::PipelinePart<T>{to.forward + more.forward,
-                                  to.backward + more.backward};
-  };
-  for (int64_t chunk = 0; chunk < p.chunks; ++chunk) {
-    for (int64_t stage = 0; stage < p.pipeline; ++stage) {
-      const Passes& one = passes[stages.order()[static_cast<size_t>(stage)]];
-      model::PipelinePart<T> part = one.blocks;
-      if (chunk == 0 && stage == 0) part = add(part, one.embeddings);
-      if (chunk + 1 == p.chunks && stage + 1 == p.pipeline) {
-        part = add(part, one.head);
-      }
-      parts.push_back(part);
-    }
-  }
   split.waits =
-      model::PipelinePassTime<T>(parts,
+      model::PipelinePassTime<T>(PipelineParts(stages, passes),
                                  {p.pipeline, p.chunks, whole.accumulation},
                                  BetweenStagesTime(whole, mesh, network))
           .waiting();

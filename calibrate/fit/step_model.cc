@@ -290,7 +290,7 @@ model::Seconds<T> JoinedModel::Time(
       DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
   const UnhiddenUnits<T> unhidden{model::Seconds<T>(exp(of_joined[3])),
                                   model::Seconds<T>(exp(of_joined[4]))};
-  const bool divides = model::RanksOfModel(workload_->parallel) > 1;
+  const bool divides = model::DividesModel(workload_->parallel);
   hardware::StepTime<T> one = alone.front();
   SplitTime<T> split;
   int64_t copies = joined_.chips();

@@ -196,6 +196,8 @@ std::string RestOfRanks(const model::Workload& w) {
   if (p.tensor_overlap != usual.parallel.tensor_overlap) {
     text += fmt::format(" overlapping {}", model::ToText(p.tensor_overlap));
   }
+  if (p.context > 1) text += fmt::format(" context{}", p.context);
+  if (p.expert > 1) text += fmt::format(" expert{}", p.expert);
   if (p.pipeline > 1) text += fmt::format(" pipeline{}", p.pipeline);
   if (p.chunks > 1) text += fmt::format(" chunks{}", p.chunks);
   if (p.stages != usual.parallel.stages) {

@@ -17,7 +17,9 @@ HOSTS = 8  # devices of most hosts here, over which layers are seldom divided
 INTRODUCTION = """
 Runs whose ranks have a part of a model each ([how that is counted](../models/splits.md)), predicted
 as shipped: no row of a divided model is in a fit. *Layers*: of every layer a part (tensor
-parallel), within a host or over several; *stages*: some of its blocks (pipeline parallel).
+parallel), within a host or over several; *stages*: some of its blocks (pipeline parallel);
+*sequences*: of every sequence a part (context parallel), *experts*: some of these (expert
+parallel), whatever else is divided beside. Nothing was chosen in sight of rows of the last two.
 Errors are absolute in %, of the median and the mean; *off* is the median with its sign; *inside*
 how many of a hundred are in their 80 % interval.
 
@@ -31,6 +33,10 @@ why](../models/misses.md#models-that-several-ranks-have).
 def divided(row):
     parallel = row["workload"]["parallel"]
     tensor, pipeline = parallel["tensor"], parallel["pipeline"]
+    if parallel["expert"] > 1:
+        return "experts"
+    if parallel["context"] > 1:
+        return "sequences"
     if tensor > HOSTS:
         return "layers over hosts"
     if pipeline == 1:
@@ -60,7 +66,8 @@ def found(given, name):
     return ways
 
 
-WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages"]
+WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages",
+        "sequences", "experts"]
 
 
 def body(given):

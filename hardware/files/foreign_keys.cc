@@ -21,10 +21,11 @@ constexpr std::string_view kInterleaved =
     "parallel: { pipeline: 4, chunks: 2 }";
 constexpr std::string_view kSequenceParallel =
     "parallel: { tensor: 8, sequence: true }";
-constexpr std::string_view kContextParallel =
-    "context parallelism is not modelled: a sequence is of one device";
-constexpr std::string_view kExpertParallel =
-    "expert parallelism is not modelled; parallel.shard divides state";
+constexpr std::string_view kContextParallel = "parallel: { context: 2 }";
+constexpr std::string_view kExpertParallel = "parallel: { expert: 8 }";
+constexpr std::string_view kExpertTensorParallel =
+    "experts divided unlike layers are not modelled: of each a rank has its "
+    "part by parallel.tensor";
 constexpr std::string_view kNarrowSums =
     "gradient_compression: half, beside model, for sums in 16 bits";
 constexpr std::string_view kAdapters =
@@ -129,13 +130,21 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"vpp", "shard", "chunks"},
     {"virtual_pipeline_model_parallel_size", "shard", "chunks"},
     {"virtual_pipeline_model_parallel_size", "parallel", kInterleaved},
-    {"context", "shard", kContextParallel},
-    {"cp", "shard", kContextParallel},
+    {"cp", "shard", "context"},
+    {"cp", "parallel", kContextParallel},
+    {"context_parallel", "shard", "context"},
+    {"context_parallel", "parallel", kContextParallel},
+    {"context_parallel_size", "shard", "context"},
     {"context_parallel_size", "parallel", kContextParallel},
-    {"expert", "shard", kExpertParallel},
-    {"ep", "shard", kExpertParallel},
+    {"ep", "shard", "expert"},
+    {"ep", "parallel", kExpertParallel},
+    {"expert_parallel", "shard", "expert"},
+    {"expert_parallel", "parallel", kExpertParallel},
+    {"expert_parallel_size", "shard", "expert"},
     {"expert_parallel_size", "parallel", kExpertParallel},
     {"expert_model_parallel_size", "parallel", kExpertParallel},
+    {"expert_tensor_parallel_size", "parallel", kExpertTensorParallel},
+    {"expert_tensor", "shard", kExpertTensorParallel},
 });
 
 struct ForeignValue {

@@ -63,15 +63,15 @@ MemoryPlan PlanTensors(const Device& device,
                        int64_t devices,
                        int64_t ranks_per_device,
                        model::MemoryOfBatches& memory) {
-  const int64_t of_model = model::RanksOfModel(workload.parallel);
-  if (of_model == 1) {
+  if (!model::DividesModel(workload.parallel)) {
     return PlanOfRank(device, workload, devices, ranks_per_device, memory);
   }
+  const int64_t parts = model::PartsOfWeights(workload.parallel);
   std::optional<MemoryPlan> fullest;
   for (const int64_t stage : FullStages(workload.parallel)) {
     MemoryPlan plan = PlanOfRank(device,
                                  model::OfStageInFlight(workload, stage),
-                                 devices / of_model,
+                                 devices / parts,
                                  ranks_per_device,
                                  memory);
     if (!fullest || fullest->needed.total() < plan.needed.total()) {

@@ -95,8 +95,8 @@ int64_t AdaptedHiddenBytes(const Workload& w,
 int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   const Widths width(w);
-  const int64_t rows = tokens * a.experts_per_token;
-  int64_t bytes = tokens * a.experts * kSingle;  // scores
+  const int64_t rows = RowsOfExperts(w, tokens);
+  int64_t bytes = tokens * a.scored_experts() * kSingle;  // scores
   // What comes back of rows before it is weighted; the rows side by side; and
   // weighted, which a loop adds to the sum (PyTorch's index_add_ keeps it).
   bytes += rows * a.hidden * width.element;
@@ -236,7 +236,7 @@ int64_t AttentionBytes(const Workload& w,
   }
 
   if (!w.attention_checkpointing) {
-    bytes += ScoreBytes(w, query_length, key_length);
+    bytes += ScoreBytes(w, query_length, cross ? key_length : w.key_length());
   }
   // The context, merged: one for flash attention and for the product behind it.
   const bool of_attention =

@@ -148,7 +148,10 @@ RankMemory::RankMemory(const Workload& w,
       quantised_(w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture)
                                            : 0),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
-      updated_(Share(trained_, shares_)),
+      experts_(w.architecture.expert_ranks > 1 ? ExpertParametersInAll(w) : 0),
+      trained_experts_(
+          w.architecture.expert_ranks > 1 ? TrainableExpertParameters(w) : 0),
+      updated_(shares_ ? UpdatedByRank(w) : trained_),
       copied_in_blocks_(
           (quantised_ > 0 ? 0 : BlockMatrixElements(w.architecture)) +
           AdapterParameters(w)),
@@ -169,8 +172,10 @@ int64_t RankMemory::ParameterBytesOf() const {
   const int64_t as_masters = masters ? trained_ : 0;
   const int64_t width =
       masters && !w_.stack.narrow_weights ? kSingle : ParameterWidth(w_);
-  return Share(elements_ - as_masters - quantised_, divided_) * width +
-         QuantisedBytes(Share(quantised_, divided_), w_.trainable);
+  const int64_t rest = elements_ - as_masters - quantised_;
+  const int64_t of_experts = experts_ - (masters ? trained_experts_ : 0);
+  return Share({rest, std::min(rest, of_experts)}, divided_) * width +
+         QuantisedBytes(Share({quantised_, 0}, divided_), w_.trainable);
 }
 
 // Of what is gathered, where that is less than all. Autocast keeps copies of what
@@ -204,7 +209,8 @@ int64_t RankMemory::WeightCopyBytes(CopiesAt at, int64_t gathered) const {
 
 int64_t RankMemory::GradientBytesOf() const {
   if (SendsGradientsToHost(w_.parallel)) return 0;
-  return Share(trained_, shares_ && ShardsGradients(w_.parallel)) *
+  return Share({trained_, trained_experts_},
+               shares_ && ShardsGradients(w_.parallel)) *
          GradientWidth(w_);
 }
 

@@ -10,6 +10,7 @@
 #include "model/memory_estimate.h"
 #include "model/memory_term.h"
 #include "model/parallel.h"
+#include "model/sharding.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -72,8 +73,8 @@ class RankMemory {
 
  private:
   // Elements that this rank has of so many, where ranks divide them.
-  int64_t Share(int64_t elements, bool divided) const {
-    return divided ? ShareOf(elements, w_.parallel) : elements;
+  int64_t Share(const DividedElements& elements, bool divided) const {
+    return divided ? ShareOfRank(w_, elements) : elements.all;
   }
   // What comes and goes while a backward pass runs.
   struct Passing {
@@ -129,6 +130,9 @@ class RankMemory {
   int64_t elements_;
   int64_t quantised_;
   int64_t trained_;
+  // Of all, and of what trains, where ranks have other experts each.
+  int64_t experts_;
+  int64_t trained_experts_;
   int64_t updated_;
   // Of matrices in blocks, and outside them, that are copied narrow.
   int64_t copied_in_blocks_;

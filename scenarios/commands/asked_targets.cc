@@ -174,10 +174,10 @@ std::vector<PredictionTarget> TargetsOf(const PredictOptions& options) {
 // A job that shares its state says over how many ranks, has several devices or
 // shares it with its host.
 void SetRanks(const model::Parallel& parallel, PredictOptions& options) {
-  const int64_t of_model = model::RanksOfModel(parallel);
+  const bool divides = model::DividesModel(parallel);
   const bool anywhere = options.instances.empty() && !options.hosts;
-  if (!options.devices && (parallel.data > 0 || (of_model > 1 && anywhere))) {
-    options.devices = of_model * model::CopiesOf(parallel);
+  if (!options.devices && (parallel.data > 0 || (divides && anywhere))) {
+    options.devices = model::FewestDevices(parallel);
   }
   if (parallel.shard != model::Shard::kNone && !model::Offloads(parallel) &&
       options.instances.empty() &&

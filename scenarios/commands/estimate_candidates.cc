@@ -407,9 +407,9 @@ int64_t HostsOf(const Scenario& scenario,
                 const RecommendOptions& options) {
   if (options.hosts) return *options.hosts;
   const model::Parallel& parallel = scenario.workload.parallel;
-  const int64_t of_model = model::RanksOfModel(parallel);
-  const int64_t ranks =
-      of_model > 1 ? of_model * model::CopiesOf(parallel) : parallel.data;
+  const int64_t ranks = model::DividesModel(parallel)
+                            ? model::FewestDevices(parallel)
+                            : parallel.data;
   return ranks > instance.count && ranks % instance.count == 0
              ? ranks / instance.count
              : 1;

@@ -16,7 +16,7 @@ constexpr int64_t kMostBatch = int64_t{1} << 24;
 // Ranks that share no state are each as one by itself.
 model::Workload OfOneRank(const model::Workload& workload) {
   model::Workload one = workload;
-  if (model::RanksOfModel(one.parallel) == 1 &&
+  if (!model::DividesModel(one.parallel) &&
       model::ShardsOf(one.parallel) == 1 && !model::Offloads(one.parallel)) {
     one.parallel = {};
   }

@@ -26,7 +26,7 @@ std::optional<calibrate::RankFit> GroupThatSums(
     const model::Workload& workload,
     const Cluster& cluster) {
   if (!Sends(predictor, workload, cluster) || DividesStep(workload.parallel) ||
-      model::RanksOfModel(workload.parallel) > 1) {
+      model::DividesModel(workload.parallel)) {
     return std::nullopt;
   }
   return GroupOf(predictor, cluster);
@@ -159,11 +159,11 @@ std::vector<CollectiveTime> CollectiveTimesOf(
     }
   }
   const int64_t copies =
-      model::RanksOfModel(parallel) > 1 ? mesh.data : cluster.devices;
+      model::DividesModel(parallel) ? mesh.data : cluster.devices;
   model::ShardGroups groups;
   groups.shards = model::ShardsOf(parallel);
   groups.copies = copies / groups.shards;
-  groups.local = model::RanksOfModel(parallel) > 1
+  groups.local = model::DividesModel(parallel)
                      ? mesh.OfData().in_host
                      : cluster.devices / network.hosts;
   add(Collective::kAllGather, groups.shards, groups);

@@ -246,8 +246,8 @@ void AddRanks(const calibrate::Predictor& predictor,
                           predictor.GradeOver(of_one, cluster.devices_per_chip),
                           workload,
                           cluster);
-  const bool shares = DividesStep(workload.parallel) ||
-                      model::RanksOfModel(workload.parallel) > 1;
+  const bool shares =
+      DividesStep(workload.parallel) || model::DividesModel(workload.parallel);
   AddOpen(predictor, share, shares, cluster, step);
   WidenInterval(prediction, step);
 }
@@ -302,7 +302,7 @@ StepEstimate EstimateStages(DeviceMemo& memo,
 StepEstimate EstimateStep(DeviceMemo& memo,
                           const model::Workload& workload,
                           const Cluster& cluster) {
-  if (model::RanksOfModel(workload.parallel) > 1) {
+  if (model::DividesModel(workload.parallel)) {
     return EstimateStages(memo, workload, cluster);
   }
   const calibrate::Predictor& predictor = memo.predictor();
@@ -329,7 +329,7 @@ StepEstimate EstimateStepTimes(DeviceMemo& memo,
   const HostPath host =
       calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   StepEstimate step;
-  if (model::RanksOfModel(workload.parallel) > 1) {
+  if (model::DividesModel(workload.parallel)) {
     const calibrate::ModelStages& stages = memo.Stages(workload);
     std::vector<hardware::StepTime<double>> times;
     for (const auto& stage : stages.distinct()) {

@@ -179,7 +179,8 @@ class Scenarios(Case):
         for setting, hint in (
             ("trainable=lora", "trainable: { lora: { rank: RANK, matrices: "),
             ("quantization=nf4", "base_bits: 4"),
-            ("parallel.context=2", "context parallelism is not modelled"),
+            ("parallel.cp=2", "context"),
+            ("parallel.expert_tensor=2", "divided unlike layers are not modelled"),
             ("tensor_parallel_size=2", "parallel: { tensor: 8 }"),
             ("parallel.pp=2", "pipeline"),
             ("parallel.sequence=true", "tensor"),
@@ -202,6 +203,18 @@ class Scenarios(Case):
                                      "--set", setting)
                 self.assertEqual(result.returncode, 1)
                 self.assertRegex(result.stderr, "; hint: .*" + re.escape(hint))
+        for setting, message in (
+            ("parallel.tensor=5", "expected a divisor of the"),
+            ("parallel.sequence=true", "expected false where no ranks divide layers"),
+            ("parallel.chunks=2", "expected 1 without a pipeline"),
+            ("parallel.context=3", "expected a divisor of the"),
+            ("parallel.expert=2", "expected 1 in a model without experts"),
+        ):
+            with self.subTest(setting):
+                result = self.run_it("predict", "--model", "bart-base", *job,
+                                     "--set", setting)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(message, result.stderr)
         answer = self.json_of("predict", "--model", "llama-3.2-1b", *job,
                               "--device", "h100_sxm")
         self.assertEqual(answer["scenario"]["name"], "llama-3.2-1b")

@@ -116,4 +116,35 @@ TEST_CASE("more bytes take longer, a faster link never does") {
   }
 }
 
+TEST_CASE("a message goes round a ring, by hand") {
+  const RingLevel<double> inside{Microseconds(3.0), GBPerSecond(300.0)};
+  const RingLevel<double> across{Microseconds(14.0), GBPerSecond(25.0)};
+  const auto round = [&](int64_t local, int64_t hosts) {
+    return RoundTime(local, hosts, MB(30.0), inside, across).base();
+  };
+  CHECK(round(1, 1) == 0.0);
+  // 3 (3 us + 100 us).
+  CHECK(round(4, 1) == doctest::Approx(309e-6));
+  // 3 (14 us + 30 MB / 25 GB/s), and over the network that two ranks have.
+  CHECK(round(1, 4) == doctest::Approx(3642e-6));
+  CHECK(round(2, 2) == doctest::Approx(1842e-6));
+}
+
+TEST_CASE("each of all sends to each, by hand") {
+  const RingLevel<double> inside{Microseconds(3.0), GBPerSecond(300.0)};
+  const RingLevel<double> across{Microseconds(14.0), GBPerSecond(25.0)};
+  const auto time = [&](int64_t local, int64_t hosts) {
+    return AllToAllTime(local, hosts, MB(24.0), inside, across).base();
+  };
+  CHECK(time(1, 1) == 0.0);
+  // 7 (3 us + 3 MB / 300 GB/s).
+  CHECK(time(8, 1) == doctest::Approx(91e-6));
+  // Four of eight are elsewhere: 4 (14 us + 3 MB / 25 GB/s).
+  CHECK(time(4, 2) == doctest::Approx(536e-6));
+  CHECK(time(1, 2) == doctest::Approx(494e-6));
+  // Over a network faster than the links in a host these are waited for.
+  CHECK(AllToAllTime(4, 2, MB(24.0), across, inside).base() ==
+        doctest::Approx(402e-6));
+}
+
 }  // namespace trainfare::model

@@ -11,8 +11,10 @@
 #include "model/kernels.h"
 #include "model/logits.h"
 #include "model/memory.h"
+#include "model/optimizer_kernels.h"
 #include "model/parallel.h"
 #include "model/presets.h"
+#include "model/sharding.h"
 #include "model/validate.h"
 #include "model/workload.h"
 
@@ -145,6 +147,159 @@ TEST_CASE("what ranks of a layer and stages send each other") {
   CHECK(TensorMessagesOf(w, 0).forward == 0);
 }
 
+// Sequences of 16,384 tokens over four ranks, as docs/models/splits.md works
+// them.
+Workload DividedSequences() {
+  Workload w = Divided();
+  w.sequence_length = 16'384;
+  w.parallel.context = 4;
+  return w;
+}
+
+TEST_CASE("ranks of a sequence have parts of its tokens, and whole weights") {
+  Workload w = DividedSequences();
+  w.parallel.data = 2;
+  Validate(w);
+  CHECK(RanksOfModel(w.parallel) == 32);
+  CHECK(PartsOfWeights(w.parallel) == 8);
+  CHECK(CopiesOf(w.parallel) == 2);
+  CHECK(RanksThatSum(w.parallel) == 8);
+  const Workload first = OfStage(w, 0);
+  Validate(first);
+  CHECK(first.sequence_length == 4096);
+  CHECK(first.key_length() == 16'384);
+  CHECK(first.parallel.data == 8);
+  CHECK(TotalParameters(first.architecture) ==
+        TotalParameters(OfStage(Divided(), 0).architecture));
+  // Activations are those of so many tokens.
+  CHECK(Activations(first).kept == Activations(OfStage(Divided(), 0)).kept);
+  // State is divided over all of them.
+  w.parallel.shard = Shard::kZero1;
+  CHECK(ShardsOf(w.parallel) == 8);
+  CHECK(ShardsOf(OfStage(w, 0).parallel) == 8);
+  w.parallel.data = 1;
+  CHECK(OverDevices(w.parallel, 32).shard == Shard::kZero1);
+}
+
+TEST_CASE("products of ranks of a sequence are those of the whole") {
+  for (const Attention attention :
+       {Attention::kFlash, Attention::kMaterialised}) {
+    Workload w = DividedSequences();
+    w.stack.attention = attention;
+    w.parallel.tensor = w.parallel.pipeline = 1;
+    const int64_t flops =
+        4 * ExpandKernels(OfStage(w, 0)).Counts(Phase::kForward).matrix_flops;
+    w.parallel = {};
+    CHECK(flops == ExpandKernels(w).Counts(Phase::kForward).matrix_flops);
+  }
+}
+
+TEST_CASE("scores of ranks of a sequence are those of the whole") {
+  Workload w = DividedSequences();
+  w.stack = {Fusion::kFused, Attention::kMaterialised};
+  w.parallel.tensor = w.parallel.pipeline = 1;
+  const int64_t part = LayerActivationBytes(OfStage(w, 0));
+  w.parallel = {};
+  CHECK(4 * part == LayerActivationBytes(w));
+}
+
+TEST_CASE("keys and values go round, by hand") {
+  Workload w = DividedSequences();
+  const ContextMessages first = ContextMessagesOf(w, 0);
+  // 4096 tokens, two heads of 128 of keys, and of values.
+  CHECK(first.keys.base() == 4.0 * 1024 * 1024);
+  CHECK(first.forward == 16);
+  CHECK(first.backward == 2 * 16);
+  // Of 8192.5 keys a query, 2 x 1024 columns, beside a block's matrices.
+  const double core = 2048 * 8192.5;
+  CHECK(first.core == doctest::Approx(core / (core + 54'525'952)));
+  w.gradient_checkpointing = true;
+  CHECK(ContextMessagesOf(w, 0).backward == 3 * 16);
+  CHECK(SentBetweenStages(w).base() == 32.0 * 1024 * 1024);
+  CHECK(TensorMessagesOf(w, 0).hidden.base() == 32.0 * 1024 * 1024);
+  CHECK(ContextMessagesOf(Divided(), 0).forward == 0);
+}
+
+// Mixtral 8x7B over eight ranks with an expert each, as docs/models/splits.md
+// works it.
+Workload DividedExperts() {
+  Workload w;
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.batch = 1;
+  w.sequence_length = 4096;
+  w.precision = Precision::kBf16;
+  w.stack = {Fusion::kMegatron, Attention::kFlash};
+  w.stack.narrow_weights = true;
+  w.optimizer = {OptimizerKind::kAdamW, OptimizerImplementation::kFused};
+  w.parallel.expert = 8;
+  w.parallel.data = 8;
+  return w;
+}
+
+TEST_CASE("ranks of experts have some of them, and score all") {
+  Workload w = DividedExperts();
+  Validate(w);
+  CHECK(RanksOfModel(w.parallel) == 1);
+  CHECK(DividesModel(w.parallel));
+  const Workload rank = OfStage(w, 0);
+  Validate(rank);
+  const Architecture& a = rank.architecture;
+  CHECK(a.experts == 1);
+  CHECK(a.scored_experts() == 8);
+  // By hand: an expert is 3 x 4096 x 14,336, of 32 blocks 5,637,144,576; all
+  // else of the model is 1,605,636,096.
+  CHECK(ExpertParametersInAll(rank) == 5'637'144'576);
+  CHECK(TrainableExpertParameters(rank) == 5'637'144'576);
+  CHECK(TotalParameters(a) == 5'637'144'576 + 1'605'636'096);
+  CHECK(TotalParameters(w.architecture) == 8 * 5'637'144'576 + 1'605'636'096);
+}
+
+TEST_CASE("products of ranks of experts are those of as many tokens") {
+  Workload w = DividedExperts();
+  const auto flops = [](const Workload& of) {
+    return ExpandKernels(of).Counts(Phase::kForward).matrix_flops;
+  };
+  const int64_t part = flops(OfStage(w, 0));
+  w.parallel = {};
+  CHECK(part == flops(w));
+}
+
+TEST_CASE("state of experts is divided over ranks with the same ones") {
+  Workload w = DividedExperts();
+  w.parallel.shard = Shard::kZero1;
+  // Of eight ranks none has the same experts, of sixteen two have.
+  CHECK(UpdatedByRank(OfStage(w, 0)) == 5'637'144'576 + 200'704'512);
+  const MemorySurroundings none;
+  const MemoryEstimate memory = EstimateMemory(OfStage(w, 0), none);
+  CHECK(memory.Of("optimizer state").base() == 8.0 * 5'837'849'088);
+  double updated = 0;
+  std::vector<Kernel> kernels;
+  AppendOptimizerKernels(OfStage(w, 0), kernels);
+  for (const Kernel& kernel : kernels) {
+    if (kernel.name != "optimizer") continue;
+    updated += static_cast<double>(kernel.work_items * kernel.launches);
+  }
+  CHECK(updated == doctest::Approx(5'837'849'088).epsilon(1e-8));
+  w.parallel.data = 16;
+  CHECK(UpdatedByRank(OfStage(w, 0)) == 2'818'572'288 + 100'352'256);
+}
+
+TEST_CASE("tokens that are sent to experts and back, by hand") {
+  Workload w = DividedExperts();
+  const ExpertMessages messages = ExpertMessagesOf(w, 0);
+  // Two rows a token, 4096 x 2 x 4096 x 2 B.
+  CHECK(messages.rows.base() == 64.0 * 1024 * 1024);
+  CHECK(messages.forward == 2 * 32);
+  CHECK(messages.backward == 2 * 32);
+  w.gradient_checkpointing = true;
+  CHECK(ExpertMessagesOf(w, 0).backward == 4 * 32);
+  w.load_factor = 1.5;
+  CHECK(ExpertMessagesOf(w, 0).rows.base() == 96.0 * 1024 * 1024);
+  w.parallel.tensor = 2;
+  w.parallel.sequence = true;
+  CHECK(ExpertMessagesOf(w, 0).rows.base() == 48.0 * 1024 * 1024);
+}
+
 TEST_CASE("a stage keeps activations of all passes under way") {
   Workload w = Divided();
   w.parallel.pipeline = 4;
@@ -199,6 +354,32 @@ TEST_CASE("a model that ranks cannot divide so is refused") {
   w.parallel.tensor = 16;  // two ranks a head of keys
   CHECK(message(w).empty());
   w = Divided();
+  w.parallel.context = 3;
+  CHECK(message(w) ==
+        "parallel.context: expected a divisor of the 4096 tokens of a "
+        "sequence, got 3");
+  w = Divided();
+  w.architecture = FindArchitecture("bart-base");
+  w.sequence_length = 512;
+  w.parallel.pipeline = 1;
+  w.parallel.context = 2;
+  CHECK(message(w).starts_with("parallel.context: expected 1 of a model of"));
+  w = Divided();
+  w.parallel.expert = 2;
+  CHECK(message(w) ==
+        "parallel.expert: expected 1 in a model without experts, got 2; hint: "
+        "model.experts");
+  w = DividedExperts();
+  w.parallel.expert = 3;
+  w.parallel.data = 0;
+  CHECK(message(w) ==
+        "parallel.expert: expected a divisor of the 8 experts, got 3");
+  w = DividedExperts();
+  w.parallel.data = 4;
+  CHECK(message(w) ==
+        "parallel.expert: expected a divisor of the 4 ranks with the same "
+        "weights, got 8");
+  w = Divided();
   w.parallel.pipeline = 33;
   CHECK(message(w).starts_with("parallel.pipeline: expected at most 32"));
   w = Divided();
@@ -236,6 +417,14 @@ TEST_CASE("devices are copies of a model times the ranks of each") {
       refusal(parallel, 12) ==
       "parallel.tensor: expected ranks of a model that divide the 12 devices, "
       "got 8; hint: --devices 16");
+  const Parallel experts = DividedExperts().parallel;
+  CHECK(FewestDevices(experts) == 8);
+  Parallel any = experts;
+  any.data = 0;
+  any.context = 6;
+  CHECK(FewestDevices(any) == 24);
+  any.context = 1;
+  CHECK(refusal(any, 1).starts_with("parallel.expert: expected a divisor"));
   Parallel two = parallel;
   two.data = 2;
   CHECK(refusal(two, 32).starts_with("parallel.data: expected 4 copies"));

@@ -38,6 +38,8 @@ constexpr auto kShards = std::to_array<std::pair<std::string_view, Shard>>(
 // Columns that say how many ways a model is split: ours, and others' name.
 using WaysColumns = std::array<std::string_view, 2>;
 constexpr WaysColumns kTensorColumns = {"tp", "tensor_parallel"};
+constexpr WaysColumns kContextColumns = {"cp", "context_parallel"};
+constexpr WaysColumns kExpertColumns = {"ep", "expert_parallel"};
 constexpr WaysColumns kPipelineColumns = {"pp", "pipeline_parallel"};
 constexpr WaysColumns kCopiesColumns = {"dp", "data_parallel"};
 
@@ -156,8 +158,8 @@ const std::array<Split, 4>& Splits() {
   static const std::array<Split, 4> splits = {
       SplitOf(kTensorColumns, "tensor", true),
       SplitOf(kPipelineColumns, "pipeline", true),
-      SplitOf({"cp", "context_parallel"}, "context", false),
-      SplitOf({"ep", "expert_parallel"}, "expert", false)};
+      SplitOf(kContextColumns, "context", true),
+      SplitOf(kExpertColumns, "expert", true)};
   return splits;
 }
 
@@ -175,6 +177,8 @@ model::StageCut StageCutOf(const TableRow& row) {
 // How ranks have parts of a model.
 void SetSplit(const TableRow& row, model::Parallel& parallel) {
   parallel.tensor = WaysOf(row, kTensorColumns);
+  parallel.context = WaysOf(row, kContextColumns);
+  parallel.expert = WaysOf(row, kExpertColumns);
   parallel.pipeline = WaysOf(row, kPipelineColumns);
   parallel.sequence =
       parallel.tensor > 1 &&
@@ -263,8 +267,9 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
 // the whole batch.
 void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
-  const int64_t of_model =
-      WaysOf(row, kTensorColumns) * WaysOf(row, kPipelineColumns);
+  const int64_t of_model = WaysOf(row, kTensorColumns) *
+                           WaysOf(row, kContextColumns) *
+                           WaysOf(row, kPipelineColumns);
   if (devices % of_model != 0) throw Unused{kSharingNotStated};
   const int64_t copies = devices / of_model;
   if (StatesWays(row, kCopiesColumns)) {
@@ -289,7 +294,7 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   const bool stated = row.Has("sharding") || row.Has("micro_batch");
   SetSplit(row, parallel);
   const int64_t copies = devices / model::RanksOfModel(parallel);
-  if (!stated || copies == 1) return parallel;
+  if (!stated || copies * parallel.context == 1) return parallel;
   parallel.shard = ShardOf(row);
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;

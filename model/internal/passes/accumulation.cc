@@ -3,6 +3,7 @@
 #include "model/internal/passes/embeddings.h"
 #include "model/parallel.h"
 #include "model/product_kernel.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -10,9 +11,8 @@ namespace trainfare::model::internal {
 
 void AccumulateGradients(Pass& pass) {
   const Workload& w = pass.workload;
-  const int64_t trained = TrainableParameters(w);
   const int64_t elements =
-      ShardsGradients(w.parallel) ? ShareOf(trained, w.parallel) : trained;
+      ShardsGradients(w.parallel) ? UpdatedByRank(w) : TrainableParameters(w);
   const int64_t tensors = TrainableTensorCount(w);
   const int64_t sum = SumsGradientsWide(w) ? kSingle : ParameterWidth(w);
   AddWeightGradient(pass, "gradient add", elements / tensors, sum);

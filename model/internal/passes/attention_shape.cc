@@ -45,13 +45,20 @@ AttentionShape SelfAttention(const Pass& pass,
   AttentionShape shape{w.batch,
                        a.heads,
                        length,
-                       length,
+                       length * w.part.context,
                        a.query_head_size(),
                        a.key_heads(),
                        a.context_head_size(),
                        0,
                        positions};
-  const int64_t document = std::max<int64_t>(1, length / w.documents);
+  shape.seen = PairsSeen(w, length, windowed);
+  return shape;
+}
+
+int64_t PairsSeen(const Workload& w, int64_t length, bool windowed) {
+  const Architecture& a = w.architecture;
+  const int64_t document =
+      std::max<int64_t>(1, length * w.part.context / w.documents);
   int64_t seen = document * document;
   if (a.family == Family::kDecoder) {
     seen = windowed ? CausalPairsWithin(a.window, a.chunked_window, document)
@@ -60,8 +67,7 @@ AttentionShape SelfAttention(const Pass& pass,
     // To both sides.
     seen = document * std::min(document, 2 * (a.window / 2) + 1);
   }
-  shape.seen = seen * w.documents;
-  return shape;
+  return CeilDivide(seen * w.documents, w.part.context);
 }
 
 AttentionShape CrossAttention(const Pass& pass) {

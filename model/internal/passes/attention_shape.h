@@ -53,6 +53,11 @@ AttentionShape SelfAttention(const Pass& pass,
                              bool windowed = false,
                              bool positions = true);
 
+// Pairs of a query and a key of one sequence that see each other. Ranks that
+// divide a sequence have as many each: of its halves' parts one from the front
+// and one from the back (Megatron-LM).
+int64_t PairsSeen(const Workload& workload, int64_t length, bool windowed);
+
 // Of the decoder's side with the encoder's.
 AttentionShape CrossAttention(const Pass& pass);
 

@@ -61,7 +61,7 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
   dense(a.blocks() - with_experts, a.intermediate, a.feed_forward_bias);
   if (a.experts > 0) {
-    casts.Add(with_experts * h * a.experts, with_experts);
+    casts.Add(with_experts * h * a.scored_experts(), with_experts);
     dense(with_experts * a.experts, a.expert_intermediate, a.expert_bias);
     if (a.shared_intermediate > 0) {
       dense(with_experts, a.shared_intermediate, false);

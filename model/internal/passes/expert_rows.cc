@@ -106,10 +106,10 @@ void GatherMaskedGradients(Pass& pass, const Routed& r, int64_t tokens) {
 
 void RoutingForward(Pass& pass, const Routed& r, int64_t tokens) {
   const Architecture& a = pass.architecture;
-  pass.Gemm("router", tokens, a.experts, a.hidden);
+  pass.Gemm("router", tokens, a.scored_experts(), a.hidden);
   pass.Reduction("routing",
                  tokens,
-                 tokens * a.experts,
+                 tokens * a.scored_experts(),
                  pass.element,
                  4,
                  kSoftmaxForwardFlops + 2,

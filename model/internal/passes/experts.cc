@@ -19,7 +19,7 @@ namespace {
 // some have none.
 Routed RoutedRows(const Pass& pass, int64_t tokens) {
   const Architecture& a = pass.architecture;
-  const int64_t rows = tokens * a.experts_per_token;
+  const int64_t rows = RowsOfExperts(pass.workload, tokens);
   const int64_t groups = std::min(rows, a.experts);
   return {rows, groups, CeilDivide(rows, groups)};
 }
@@ -151,12 +151,14 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   AddRowGradients(pass, r, tokens);
   pass.Reduction("routing gradient",
                  tokens,
-                 tokens * a.experts,
+                 tokens * a.scored_experts(),
                  8,
                  pass.element,
                  kSoftmaxBackwardFlops);
-  pass.Gemm("input gradient", tokens, h, a.experts);
-  if (trains) WeightGradientGemm(pass, "weight gradient", h, a.experts, tokens);
+  pass.Gemm("input gradient", tokens, h, a.scored_experts());
+  if (trains) {
+    WeightGradientGemm(pass, "weight gradient", h, a.scored_experts(), tokens);
+  }
 }
 
 }  // namespace trainfare::model::internal

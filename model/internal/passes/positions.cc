@@ -110,7 +110,7 @@ void PositionBiasForward(Pass& pass, int64_t length) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   if (a.position_kind != PositionKind::kRelative) return;
-  const int64_t pairs = length * length;
+  const int64_t pairs = length * length * w.part.context;
   const int64_t width = pass.EagerOutside() ? 4 : pass.element;
   pass.Elementwise("position bias", pairs, kIndexBytes, kIndexBytes, 1);
   if (pass.EagerOutside()) pass.last().launches = kBucketLaunches;
@@ -128,7 +128,8 @@ void PositionBiasBackward(Pass& pass, int64_t length) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   if (a.position_kind != PositionKind::kRelative) return;
-  const int64_t biases = length * length * a.heads;
+  const int64_t pairs = length * length * w.part.context;
+  const int64_t biases = pairs * a.heads;
   pass.Reduction("position bias gradient",
                  biases,
                  w.batch * biases,
@@ -138,7 +139,7 @@ void PositionBiasBackward(Pass& pass, int64_t length) {
   pass.last().bytes_written = biases * 4;
   Kernel& kernel = pass.Push("table gradient", KernelKind::kEmbedding, biases);
   kernel.vector_flops = biases;
-  kernel.bytes_read = 2 * biases * 4 + length * length * kIndexBytes;
+  kernel.bytes_read = 2 * biases * 4 + pairs * kIndexBytes;
   kernel.bytes_written = biases * 4;
 }
 

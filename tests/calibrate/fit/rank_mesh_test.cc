@@ -30,6 +30,26 @@ TEST_CASE("layers may lie over hosts, and stages within one") {
   CHECK(RankMesh{2, 1, 8, 8}.BetweenHosts() == doctest::Approx(1.0 / 7.0));
 }
 
+TEST_CASE("ranks of a sequence are neighbours behind those of a layer") {
+  // 4 ranks of a layer, 4 of a sequence, 2 copies over four hosts of eight.
+  const RankMesh mesh{4, 8, 1, 8, 4};
+  CHECK(FaultOf(mesh).empty());
+  CHECK(mesh.OfContext().in_host == 2);
+  CHECK(mesh.OfContext().hosts == 2);
+  CHECK(mesh.OfData().in_host == 2);
+  CHECK(mesh.OfData().hosts == 4);
+  CHECK(RankMesh{2, 8, 1, 8, 4}.OfContext().hosts == 1);
+  CHECK(FaultOf({2, 3, 1, 8, 3}).starts_with("context: expected ranks of a"));
+}
+
+TEST_CASE("ranks that divide experts are neighbours of the same weights") {
+  const RankMesh mesh{2, 16, 1, 8, 1, 8};
+  CHECK(FaultOf(mesh).empty());
+  CHECK(mesh.OfExpert().in_host == 4);
+  CHECK(mesh.OfExpert().hosts == 2);
+  CHECK(FaultOf({1, 6, 1, 8, 1, 6}).starts_with("expert: expected ranks that"));
+}
+
 TEST_CASE("groups that do not fill hosts are named") {
   CHECK(FaultOf({3, 1, 1, 8}).starts_with("tensor: expected ranks that lie"));
   CHECK(FaultOf({2, 3, 1, 8}).starts_with("data: expected copies that lie"));

@@ -70,6 +70,54 @@ TEST_CASE("sums within layers and waits between stages, by hand") {
   CHECK(step.optimizer.total().base() == Near(0.006));
 }
 
+TEST_CASE("keys and values show what attention cannot hide, by hand") {
+  model::Workload w = Divided();
+  w.sequence_length = 16'384;
+  w.parallel.context = 4;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps = Steps();
+  model::RankNetwork<double> network = Peers();
+  network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
+  const auto sums = [&](int64_t local) {
+    const RankMesh mesh{4, 4, 2, local, 4};
+    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+        .sums.base();
+  };
+  const double sum = 6.0 * (3.4e-6 + 33'554'432.0 / 1.2e12);
+  // In one host 16 rounds of 3 (3.4 us + 4 MiB / 300 GB/s) are less than 0.235
+  // of 20 ms.
+  CHECK(sums(32) == Near(8 * 65 * sum));
+  // Two ranks in each of two hosts: 3 (14 us + 4 MiB / 25 GB/s).
+  const double round = 3.0 * (14e-6 + 4'194'304.0 / 25e9);
+  CHECK(round == Near(545.3e-6, 1e-3));
+  const double core = stages.distinct()[0].context.core;
+  CHECK(core == Near(0.2353, 1e-3));
+  CHECK(sums(8) == Near(8 * (65 * sum + 48 * round - core * 0.060)));
+}
+
+TEST_CASE("tokens are sent to experts and back, by hand") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.parallel = {};
+  w.parallel.data = 8;
+  w.parallel.expert = 8;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps(1, Steps()[0]);
+  model::RankNetwork<double> network = Peers();
+  network.across = {model::Microseconds(14.0), model::GBPerSecond(50.0)};
+  const auto sums = [&](int64_t local) {
+    const RankMesh mesh{1, 8, 1, local, 1, 8};
+    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+        .sums.base();
+  };
+  // 7 (3.4 us + 64 MiB / (8 x 300 GB/s)), twice in each pass of 32 blocks.
+  const double inside = 7.0 * (3.4e-6 + 67'108'864.0 / 2.4e12);
+  CHECK(inside == Near(219.5e-6, 1e-3));
+  CHECK(sums(8) == Near(8 * 128 * inside));
+  // Half of it leaves each of two hosts: 4 (14 us + 64 MiB / (8 x 50 GB/s)).
+  CHECK(sums(4) == Near(8 * 128 * 4.0 * (14e-6 + 67'108'864.0 / 400e9)));
+}
+
 TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   model::Workload w = Divided();
   w.parallel.data = 2;

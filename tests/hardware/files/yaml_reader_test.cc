@@ -253,16 +253,16 @@ TEST_CASE("a key of another program is told what it is here") {
 }
 
 TEST_CASE("parallelism that is not modelled is said to be none") {
-  CHECK(Message("parallel:\n  context: 2\n",
+  CHECK(Message("parallel:\n  expert_tensor: 2\n",
                 [](const Reader& root) {
                   root.Map("parallel").OptionalText("shard");
                 }) ==
-        "f.yaml:2:3: parallel: unknown key \"context\"; hint: context "
-        "parallelism is not modelled: a sequence is of one device; known: "
-        "shard");
-  CHECK(Message("context_parallel_size: 2\n",
+        "f.yaml:2:3: parallel: unknown key \"expert_tensor\"; hint: experts "
+        "divided unlike layers are not modelled: of each a rank has its part "
+        "by parallel.tensor; known: shard");
+  CHECK(Message("expert_tensor_parallel_size: 2\n",
                 [](const Reader& root) { root.OptionalMap("parallel"); })
-            .find("hint: context parallelism is not modelled") !=
+            .find("hint: experts divided unlike layers are not modelled") !=
         std::string::npos);
 }
 
@@ -272,6 +272,10 @@ TEST_CASE("keys of other programs for parts of a model are told ours") {
                    [](const Reader& root) { root.OptionalMap("parallel"); });
   };
   CHECK(hint("tensor_parallel_size: 2\n").find("parallel: { tensor: 8 }") !=
+        std::string::npos);
+  CHECK(hint("context_parallel_size: 2\n").find("{ context: 2 }") !=
+        std::string::npos);
+  CHECK(hint("expert_model_parallel_size: 2\n").find("{ expert: 8 }") !=
         std::string::npos);
   CHECK(hint("virtual_pipeline_model_parallel_size: 2\n").find("chunks: 2") !=
         std::string::npos);

@@ -202,6 +202,43 @@ TEST_CASE("ranks that have a model together are so many a copy") {
         model::StageCut::kCost);
 }
 
+TEST_CASE("ranks that divide sequences are no copies") {
+  const std::string header =
+      "device,n_devices,model,seq_len,micro_batch,grad_accum,global_batch,dp,"
+      "tp,"
+      "pp,cp,sharding,precision,framework,task,metric,value\n";
+  const auto copies = [&](std::string_view dp, std::string_view cp) {
+    return ParseTable(
+        header + fmt::format("A100-SXM4-80GB,8,llama2-7b,4096,1,4,8,{},2,1,{},"
+                             "fsdp,bf16,PyTorch,pretrain,step_s,2\n",
+                             dp,
+                             cp),
+        "d.csv");
+  };
+  const Table two = copies("2", "2");
+  REQUIRE(two.observations.size() == 1);
+  const model::Parallel& p = two.observations[0].workload.parallel;
+  CHECK(p.context == 2);
+  CHECK(p.tensor == 2);
+  CHECK(p.data == 2);
+  CHECK(p.shard == model::Shard::kFsdp);
+  // More than there are devices.
+  CHECK(copies("2", "4").observations.empty());
+}
+
+TEST_CASE("ranks that divide experts are among the copies") {
+  const Table table = ParseTable(
+      "device,n_devices,model,seq_len,micro_batch,grad_accum,global_batch,dp,"
+      "tp,"
+      "pp,ep,sharding,precision,framework,task,metric,value\n"
+      "A100-SXM4-80GB,8,mixtral-8x7b,4096,1,4,32,8,1,1,8,zero1,bf16,PyTorch,"
+      "pretrain,step_s,10\n",
+      "d.csv");
+  REQUIRE(table.observations.size() == 1);
+  CHECK(table.observations[0].workload.parallel.expert == 8);
+  CHECK(table.observations[0].workload.parallel.data == 8);
+}
+
 TEST_CASE("updates that ranks divide though nothing is sharded") {
   const auto shard = [](const std::string& sharding, const std::string& words) {
     const Table table = ParseDecoder(
