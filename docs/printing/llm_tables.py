@@ -7,6 +7,7 @@ import sys
 
 from .measured_tables import what_was_chosen
 from .pages import Page, percentile, table
+from .whole_models import of_whole_models
 
 FOLDER = "llm/"
 PROTOCOLS = ["as-shipped", "added-runs=1", "added-runs=5"]
@@ -17,6 +18,7 @@ OF_GOAL = {"torchtitan", "fms_acceleration", "mlperf_llm", "mlperf_lora",
            "nanotron_h100"}
 FINETUNE_OF_GOAL = {"QwenLM/Qwen", "pytorch/torchtune"}
 INTRODUCTION = """
+Rows of whole models; those that ranks have parts of have [a page of their own](splits.md).
 `trainfare validate TABLE.csv --protocol PROTOCOL`. `added-runs=N` adds N rows of each device and
 stack to the fit that ships and predicts the others. A cell: absolute error in percent, median, what
 90 % of the rows stay below, worst; behind the semicolon, percent of the rows inside their 80 %
@@ -114,7 +116,12 @@ def answer_of(given, name, protocol):
         raise
 
 
-def body(given):
+def body(all_rows):
+    with of_whole_models(all_rows) as given:
+        return body_of(given)
+
+
+def body_of(given):
     times, peaks = [], []
     pooled = [[] for _ in PROTOCOLS]
     for full, row in what_was_chosen(given.tables):

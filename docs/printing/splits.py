@@ -4,9 +4,11 @@ Every table that has such runs, by how the model is divided; rows of whole
 models beside them, where the table has any.
 """
 
+import csv
 import statistics
 
 from .pages import Page, table
+from .whole_models import is_whole
 
 TABLES = ["vtrain_gpt", "llm/nanotron_h100", "llm/sailor", "llm/simumax_b200",
           "llm/nvidia_nemo", "llm/nvidia_dgxc", "llm/torchtitan",
@@ -52,18 +54,46 @@ def cells(rows):
             f"{statistics.median(off):+.1f}", f"{100 * inside / len(rows):.0f}"]
 
 
-def found(given, name):
-    """Rows of a table by how their models are divided."""
-    path = str(given.tables / f"{name}.csv")
+def answer_of(given, name):
+    """None where nothing in a table can be used."""
     try:
-        rows = given.program.json("validate", path)["rows"]
-    except SystemExit:  # nothing in it can be used
-        return {}
+        return given.program.json("validate",
+                                  str(given.tables / f"{name}.csv"))
+    except SystemExit:
+        return None
+
+
+def by_way(answer):
+    """Rows of a table by how their models are divided."""
     ways = {}
-    for row in rows:
+    for row in answer["rows"]:
         if row.get("predicted_s") and row.get("measured_s"):
             ways.setdefault(divided(row), []).append(row)
     return ways
+
+
+def peaks_of(given, name, answer):
+    """Of divided models: those that fitted, and how many verdicts are right."""
+    with open(given.tables / f"{name}.csv", newline="",
+              encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    rows = [row for row in (answer.get("memory") or {"rows": []})["rows"]
+            if not is_whole(lines[int(row["label"].rsplit(":", 1)[1]) - 2])]
+    fitted = [row for row in rows if row["measured_bytes"] is not None]
+    right = sum(row["fits"] == (row["measured_bytes"] is not None)
+                for row in rows)
+    return rows, fitted, right
+
+
+def peak_cells(rows, fitted, right):
+    off = [100 * (row["predicted_bytes"] / row["measured_bytes"] - 1)
+           for row in fitted]
+    inside = sum(row["predicted_low_bytes"] <= row["measured_bytes"]
+                 <= row["predicted_high_bytes"] for row in fitted)
+    return [str(len(fitted)), f"{statistics.median(map(abs, off)):.1f}",
+            f"{max(map(abs, off)):.0f}", f"{statistics.median(off):+.1f}",
+            f"{100 * inside / len(fitted):.0f}", str(len(rows)),
+            f"{100 * right / len(rows):.1f}"]
 
 
 WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages",
@@ -71,18 +101,32 @@ WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages",
 
 
 def body(given):
-    by_table = {name: found(given, name) for name in TABLES}
-    lines = []
+    answers = {name: answer_of(given, name) for name in TABLES}
+    lines, peaks = [], []
     everything = {}
-    for name, ways in by_table.items():
+    for name, answer in answers.items():
+        if answer is None:
+            continue
+        short = f"`{name.split('/')[-1]}`"
+        ways = by_way(answer)
         for way in WAYS:
             if way in ways and set(ways) != {"whole"}:
-                lines.append([f"`{name.split('/')[-1]}`", way, *cells(ways[way])])
+                lines.append([short, way, *cells(ways[way])])
                 everything.setdefault(way, []).extend(ways[way])
+        memory = peaks_of(given, name, answer)
+        if memory[1]:
+            peaks.append([short, *peak_cells(*memory)])
     all_of = [["all", way, *cells(everything[way])]
               for way in WAYS if way in everything]
-    return table(["table", "model", "rows", "median, %", "mean, %", "off, %",
-                  "inside, %"], "llrrrrr", lines + all_of)
+    return [
+        "## Time\n",
+        *table(["table", "model", "rows", "median, %", "mean, %", "off, %",
+                "inside, %"], "llrrrrr", lines + all_of),
+        "\n## Peak memory of divided models\n",
+        "Of the fullest device; *right*: of those that fitted and that ran out "
+        "together, how many of a\nhundred are said so.\n",
+        *table(["table", "peaks", "median, %", "worst, %", "off, %",
+                "inside, %", "fitted or not", "right, %"], "lrrrrrrr", peaks)]
 
 
 PAGES = [Page("splits", "Models that several ranks have together", INTRODUCTION,
