@@ -194,7 +194,7 @@ Seconds<T> AllToAllTime(int64_t local,
   ENSURE(local >= 1 && hosts >= 1, "an all-to-all needs a rank");
   const auto ranks = static_cast<double>(local * hosts);
   const auto others = static_cast<double>(local - 1);
-  const Seconds<T> within =
+  Seconds<T> within =
       others * (inside.step_latency + size / (ranks * inside.link));
   if (hosts == 1) return within;
   const double outside = ranks - static_cast<double>(local);

@@ -154,7 +154,7 @@ std::optional<std::string> TextAt(const std::string& path) {
 // The file at `path` also by a name that is free, which is returned, so that
 // there is one at `path` at any time.
 std::string KeepBeside(const std::string& path) {
-  const std::string old = internal::FreeNameBeside(path);
+  std::string old = internal::FreeNameBeside(path);
   std::error_code error;
   fs::create_hard_link(path, old, error);
   // Not every file system has links.
