@@ -49,13 +49,16 @@ struct CutWeights {
   bool by_cost = false;
 };
 
-// Products of the head over those of a block, in which a token has so many
-// experts.
+// Elements of the matrices of blocks that a token meets, of experts its own.
+double MatricesMet(const Architecture& a) {
+  Architecture met = a;
+  met.experts = a.experts_per_token;
+  return static_cast<double>(BlockMatrixElements(met));
+}
+
+// Products of the head over those of a block.
 double HeadInBlocks(const Architecture& a) {
-  Architecture block = a;
-  block.experts = a.experts_per_token;
-  const auto of_block = static_cast<double>(BlockMatrixElements(block)) /
-                        static_cast<double>(a.blocks());
+  const double of_block = MatricesMet(a) / static_cast<double>(a.blocks());
   return static_cast<double>(a.vocabulary * a.word_width()) / of_block;
 }
 
@@ -91,20 +94,18 @@ void DivideSequences(int64_t ranks, Workload& w) {
 // forward: 2 H (q + v) p / s beside 2 P, where H heads of so wide queries and
 // values see p pairs of s tokens, and a token meets P elements of matrices.
 double ShareOfCore(const Workload& w) {
-  Architecture met = w.architecture;
-  met.experts = met.experts_per_token;
-  const auto matrices = static_cast<double>(BlockMatrixElements(met));
+  const Architecture& a = w.architecture;
+  const double matrices = MatricesMet(a);
   const auto pairs = [&](bool windowed) {
     return static_cast<double>(
         internal::PairsSeen(w, w.sequence_length, windowed));
   };
-  const int64_t windowed = met.windowed_layers;
+  const int64_t windowed = a.windowed_layers;
   const double seen =
-      static_cast<double>(met.blocks() - windowed) * pairs(false) +
+      static_cast<double>(a.blocks() - windowed) * pairs(false) +
       (windowed > 0 ? static_cast<double>(windowed) * pairs(true) : 0.0);
-  const double core =
-      static_cast<double>(met.query_width() + met.context_width()) * seen /
-      static_cast<double>(w.sequence_length);
+  const double core = static_cast<double>(a.query_width() + a.context_width()) *
+                      seen / static_cast<double>(w.sequence_length);
   return core / (core + matrices);
 }
 
@@ -145,31 +146,31 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
 
 }  // namespace
 
-std::optional<SplitFault> FaultOfSplit(const Workload& w) {
+std::optional<ParallelFault> FaultOfSplit(const Workload& w) {
   const Architecture& a = w.architecture;
   const Parallel& p = w.parallel;
   const auto divides = [&](std::string_view what,
-                           int64_t count) -> std::optional<SplitFault> {
+                           int64_t count) -> std::optional<ParallelFault> {
     if (count % p.tensor == 0) return std::nullopt;
-    return SplitFault{
+    return ParallelFault{
         "tensor",
         fmt::format(
             "expected a divisor of the {} {}, got {}", count, what, p.tensor)};
   };
   if (w.sequence_length % p.context != 0) {
-    return SplitFault{
+    return ParallelFault{
         "context",
         fmt::format("expected a divisor of the {} tokens of a sequence, got {}",
                     w.sequence_length,
                     p.context)};
   }
   if (p.context > 1 && a.two_sided()) {
-    return SplitFault{
+    return ParallelFault{
         "context",
         fmt::format("expected 1 of a model of two sides, got {}", p.context)};
   }
   if (p.expert > 1 && (a.experts == 0 || a.experts % p.expert != 0)) {
-    return SplitFault{
+    return ParallelFault{
         "expert",
         a.experts == 0
             ? fmt::format("expected 1 in a model without experts, got {}; "
@@ -191,12 +192,12 @@ std::optional<SplitFault> FaultOfSplit(const Workload& w) {
   }
   if (p.pipeline == 1) return std::nullopt;
   if (a.two_sided()) {
-    return SplitFault{
+    return ParallelFault{
         "pipeline",
         fmt::format("expected 1 of a model of two sides, got {}", p.pipeline)};
   }
   if (p.pipeline * p.chunks > a.layers) {
-    return SplitFault{
+    return ParallelFault{
         p.chunks > 1 ? "chunks" : "pipeline",
         fmt::format("expected at most {} blocks in {} stages of {} chunks, got "
                     "more chunks than blocks",
@@ -262,11 +263,10 @@ Workload OfStageInFlight(const Workload& whole, int64_t stage) {
   return w;
 }
 
-TensorMessages TensorMessagesOf(const Workload& w, int64_t stage) {
+TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
   TensorMessages messages;
   const Parallel& p = w.parallel;
   if (p.tensor == 1) return messages;
-  const Workload of_stage = OfStage(w, stage);
   const Architecture& a = of_stage.architecture;
   messages.hidden = Byte(
       static_cast<double>(of_stage.tokens() * a.hidden * Widths(w).element));
@@ -281,10 +281,9 @@ TensorMessages TensorMessagesOf(const Workload& w, int64_t stage) {
   return messages;
 }
 
-ContextMessages ContextMessagesOf(const Workload& w, int64_t stage) {
+ContextMessages ContextMessagesOf(const Workload& w, const Workload& of_stage) {
   ContextMessages messages;
   if (w.parallel.context == 1) return messages;
-  const Workload of_stage = OfStage(w, stage);
   const Architecture& a = of_stage.architecture;
   messages.keys = Byte(static_cast<double>(of_stage.tokens() *
                                            (a.key_width() + a.value_width()) *
@@ -298,11 +297,10 @@ ContextMessages ContextMessagesOf(const Workload& w, int64_t stage) {
   return messages;
 }
 
-ExpertMessages ExpertMessagesOf(const Workload& w, int64_t stage) {
+ExpertMessages ExpertMessagesOf(const Workload& w, const Workload& of_stage) {
   ExpertMessages messages;
   const Parallel& p = w.parallel;
   if (p.expert == 1) return messages;
-  const Workload of_stage = OfStage(w, stage);
   const Architecture& a = of_stage.architecture;
   // Of a layer's ranks each sends its share of the tokens, where they divide
   // these; else all of them have the same tokens.

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
+#include "model/parallel.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -18,11 +18,7 @@ namespace trainfare::model {
 
 // What stands in the way of dividing this model so, and which field of Parallel
 // it is; nullopt: nothing does.
-struct SplitFault {
-  std::string field;
-  std::string message;
-};
-std::optional<SplitFault> FaultOfSplit(const Workload& workload);
+std::optional<ParallelFault> FaultOfSplit(const Workload& workload);
 
 // The first block of stage number `stage` of the pipeline, from 0 on, as its cut
 // has it; of as many stages as there are all blocks are before it.
@@ -49,10 +45,11 @@ struct TensorMessages {
   int64_t again = 0;
   int64_t backward = 0;
 };
-// Those of a stage. Of two products one behind the other the second sums:
+// Those of a stage, of which a rank has that (OfStage). Of two products one behind the other the second sums:
 // attention's output and the feed-forward's, and their inputs' gradients.
 // Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
-TensorMessages TensorMessagesOf(const Workload& workload, int64_t stage);
+TensorMessages TensorMessagesOf(const Workload& workload,
+                                const Workload& of_stage);
 
 // Keys and values that ranks which divide sequences pass on, each to the next,
 // until all have seen those of all (Liu et al. 2023, "Ring Attention with
@@ -67,7 +64,8 @@ struct ContextMessages {
   // beside the messages.
   double core = 0;
 };
-ContextMessages ContextMessagesOf(const Workload& workload, int64_t stage);
+ContextMessages ContextMessagesOf(const Workload& workload,
+                                  const Workload& of_stage);
 
 // Tokens that ranks which divide experts send to these and back: exchanges of
 // all with all, of so many bytes on each rank (Lepikhin et al. 2021, "GShard",
@@ -77,7 +75,8 @@ struct ExpertMessages {
   int64_t forward = 0;
   int64_t backward = 0;  // and of blocks that run again
 };
-ExpertMessages ExpertMessagesOf(const Workload& workload, int64_t stage);
+ExpertMessages ExpertMessagesOf(const Workload& workload,
+                                const Workload& of_stage);
 
 // What a stage sends the next of a micro-batch, of each rank: hidden states of
 // the tokens, or of its share of them.

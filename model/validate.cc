@@ -582,15 +582,11 @@ void Validate(const Workload& w) {
                  kLargestDimension,
                  "gradient_compression.power_sgd");
   }
-  if (const auto fault = FaultOf(w.parallel)) {
+  auto fault = FaultOf(w.parallel);
+  if (!fault && DividesModel(w.parallel)) fault = FaultOfSplit(w);
+  if (fault) {
     throw InputError(
         fmt::format("parallel.{}: {}", fault->field, fault->message));
-  }
-  if (DividesModel(w.parallel)) {
-    if (const auto fault = FaultOfSplit(w)) {
-      throw InputError(
-          fmt::format("parallel.{}: {}", fault->field, fault->message));
-    }
   }
   if (w.parallel.shard != Shard::kNone &&
       w.compression.kind == CompressionKind::kPowerSgd) {

@@ -153,33 +153,27 @@ RankStepTime StepOfRank::OverAs(
   network.gather = gather.factor;
   network.reduce_scatter = sum.factor;
   network.across = AcrossOf<T>(fitted);
-  hardware::StepTime<double> alone = alone_;
-  int64_t copies = fitted.ranks;
-  SplitTime<T> split;
+  const UnhiddenUnits<double>& times = ranks.unhidden.times;
+  const UnhiddenUnits<T> unhidden{Seconds<T>(T(times.small_unit.base())),
+                                  Seconds<T>(T(times.expert_matrix.base()))};
+  DividedStep<T, double> rank{alone_, {}, {}};
   if (stages_ != nullptr) {
-    split = SplitBy<T, double>(*stages_, steps_, mesh_, network, slower);
-    alone = StepOfStages<double>(steps_, split.busiest);
-    copies = mesh_.data;
-    network.hosts = mesh_.OfData().hosts;
+    rank = StepOfDivided<T, double>(
+        *stages_, steps_, mesh_, network, unhidden, slower);
+  } else {
+    rank.added = AddedBy(workload_,
+                         messages_,
+                         alone_,
+                         network,
+                         fitted.ranks,
+                         host,
+                         unhidden,
+                         slower);
   }
+  const hardware::StepTime<double>& alone = rank.alone;
+  AddedTime<T>& added = rank.added;
   step.computing = alone * (1.0 / ranks.share);
-  const UnhiddenUnits<double>& unhidden = ranks.unhidden.times;
-  AddedTime<T> added;
-  if (copies > 1 || stages_ == nullptr) {
-    added =
-        AddedBy(workload_,
-                messages_,
-                alone_,
-                network,
-                copies,
-                host,
-                UnhiddenUnits<T>{Seconds<T>(T(unhidden.small_unit.base())),
-                                 Seconds<T>(T(unhidden.expert_matrix.base()))},
-                slower);
-  }
-  added.exposed += split.sums;
-  added.all += split.sums + split.waits;
-  step.waiting = Seconds<>(ValueOf(split.waits.base()));
+  step.waiting = Seconds<>(ValueOf(rank.waits.base()));
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
   step.traffic = std::move(added.traffic);

@@ -1,5 +1,6 @@
 #include "calibrate/fit/split_step.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace trainfare::calibrate {
@@ -11,19 +12,18 @@ std::vector<ModelStages::Stage> DistinctStages(const model::Workload& whole,
   for (int64_t stage = 0; stage < whole.parallel.pipeline; ++stage) {
     model::Workload workload = model::OfStage(whole, stage);
     // Those between first and last are alike, but for how many blocks they have.
-    size_t at = distinct.size();
-    while (at > 0 && !(distinct[at - 1].workload == workload)) --at;
-    if (at > 0) {
-      ++distinct[at - 1].count;
-      order.push_back(at - 1);
-      continue;
-    }
-    order.push_back(distinct.size());
-    distinct.push_back({std::move(workload),
-                        model::TensorMessagesOf(whole, stage),
-                        model::ContextMessagesOf(whole, stage),
-                        model::ExpertMessagesOf(whole, stage),
-                        1});
+    const auto alike = std::find_if(
+        distinct.begin(), distinct.end(), [&](const ModelStages::Stage& other) {
+          return other.workload == workload;
+        });
+    order.push_back(static_cast<size_t>(alike - distinct.begin()));
+    if (alike != distinct.end()) continue;
+    ModelStages::Stage one;
+    one.tensor = model::TensorMessagesOf(whole, workload);
+    one.context = model::ContextMessagesOf(whole, workload);
+    one.expert = model::ExpertMessagesOf(whole, workload);
+    one.workload = std::move(workload);
+    distinct.push_back(std::move(one));
   }
   return distinct;
 }

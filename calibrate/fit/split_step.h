@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,6 @@ class ModelStages {
     model::TensorMessages tensor;
     model::ContextMessages context;
     model::ExpertMessages expert;
-    int64_t count = 1;  // of stages alike
   };
   // Those that differ; the first of the pipeline is the first.
   const std::vector<Stage>& distinct() const { return distinct_; }
@@ -119,20 +119,14 @@ model::Seconds<T> ExposedSums(model::Seconds<T> sums,
   ENSURE(false, "an overlap without a time");
 }
 
-// Passes of one micro-batch, forward and backward.
-template <class T>
-struct PassTimes {
-  model::Seconds<T> forward;
-  model::Seconds<T> backward;
-};
-
 // What of sums within layers nothing hides, beside `computed`.
 template <class T>
-PassTimes<T> ExposedWithinLayers(const ModelStages::Stage& stage,
-                                 const model::Parallel& parallel,
-                                 const PassTimes<T>& computed,
-                                 const RankMesh& mesh,
-                                 const model::RankNetwork<T>& network) {
+model::PipelinePart<T> ExposedWithinLayers(
+    const ModelStages::Stage& stage,
+    const model::Parallel& parallel,
+    const model::PipelinePart<T>& computed,
+    const RankMesh& mesh,
+    const model::RankNetwork<T>& network) {
   if (parallel.tensor == 1) return {};
   const model::Seconds<T> sum =
       TensorSumTime(stage, parallel.sequence, mesh.OfTensor(), network);
@@ -152,10 +146,11 @@ PassTimes<T> ExposedWithinLayers(const ModelStages::Stage& stage,
 // the cores of attention of `blocks`, each of which computes with those that it
 // has while the next ones come.
 template <class T>
-PassTimes<T> ExposedWithinSequences(const ModelStages::Stage& stage,
-                                    const PassTimes<T>& blocks,
-                                    const RankMesh& mesh,
-                                    const model::RankNetwork<T>& network) {
+model::PipelinePart<T> ExposedWithinSequences(
+    const ModelStages::Stage& stage,
+    const model::PipelinePart<T>& blocks,
+    const RankMesh& mesh,
+    const model::RankNetwork<T>& network) {
   if (mesh.context == 1) return {};
   const model::ContextMessages& context = stage.context;
   const GroupShape shape = mesh.OfContext();
@@ -172,9 +167,9 @@ PassTimes<T> ExposedWithinSequences(const ModelStages::Stage& stage,
 
 // Exchanges of tokens between experts, of which nothing goes beside products.
 template <class T>
-PassTimes<T> BetweenExperts(const ModelStages::Stage& stage,
-                            const RankMesh& mesh,
-                            const model::RankNetwork<T>& network) {
+model::PipelinePart<T> BetweenExperts(const ModelStages::Stage& stage,
+                                      const RankMesh& mesh,
+                                      const model::RankNetwork<T>& network) {
   if (mesh.expert == 1) return {};
   const GroupShape shape = mesh.OfExpert();
   const model::Seconds<T> exchange = model::AllToAllTime(shape.in_host,
@@ -208,22 +203,22 @@ StagePasses<T> PassesOf(const ModelStages::Stage& stage,
                         const model::RankNetwork<T>& network,
                         const T& slower) {
   const T share = slower * (1.0 / static_cast<double>(whole.accumulation));
-  const PassTimes<T> computed{step.forward.total() * share,
-                              step.backward.total() * share};
+  const model::PipelinePart<T> computed{step.forward.total() * share,
+                                        step.backward.total() * share};
   StagePasses<T> passes;
   passes.embeddings = {step.forward_units.embeddings * slower,
                        step.backward_units.embeddings * slower};
   passes.head = {step.forward_units.head * slower,
                  step.backward_units.head * slower};
-  const PassTimes<T> blocks{
+  const model::PipelinePart<T> blocks{
       computed.forward - passes.embeddings.forward - passes.head.forward,
       computed.backward - passes.embeddings.backward - passes.head.backward};
-  const PassTimes<T> layers =
+  const model::PipelinePart<T> layers =
       ExposedWithinLayers(stage, whole.parallel, computed, mesh, network);
-  const PassTimes<T> sequences =
+  const model::PipelinePart<T> sequences =
       ExposedWithinSequences(stage, blocks, mesh, network);
-  const PassTimes<T> experts = BetweenExperts(stage, mesh, network);
-  const PassTimes<T> exposed{
+  const model::PipelinePart<T> experts = BetweenExperts(stage, mesh, network);
+  const model::PipelinePart<T> exposed{
       layers.forward + sequences.forward + experts.forward,
       layers.backward + sequences.backward + experts.backward};
   passes.blocks = {blocks.forward + exposed.forward,
@@ -302,6 +297,42 @@ hardware::StepTime<A> StepOfStages(std::span<const hardware::StepTime<A>> steps,
       step.optimizer = other.optimizer;
     }
   }
+  return step;
+}
+
+// A rank's step beside those that have its model together, and the copies of it.
+template <class T, class A>
+struct DividedStep {
+  hardware::StepTime<A> alone;  // that stands for all stages
+  AddedTime<T> added;           // what they send and wait for
+  model::Seconds<T> waits;      // of this, for other stages
+};
+
+// `network` joins all of them; other arguments as of SplitBy and AddedBy.
+template <class T, class A>
+DividedStep<T, A> StepOfDivided(const ModelStages& stages,
+                                std::span<const hardware::StepTime<A>> steps,
+                                const RankMesh& mesh,
+                                model::RankNetwork<T> network,
+                                const UnhiddenUnits<T>& unhidden,
+                                const T& slower) {
+  const SplitTime<T> split =
+      SplitBy<T, A>(stages, steps, mesh, network, slower);
+  DividedStep<T, A> step{
+      StepOfStages<A>(steps, split.busiest), {}, split.waits};
+  if (mesh.data > 1) {
+    network.hosts = mesh.OfData().hosts;
+    step.added = AddedBy<T, A>(stages.distinct().front().workload,
+                               stages.messages(),
+                               steps.front(),
+                               network,
+                               mesh.data,
+                               std::nullopt,  // such models offload nothing
+                               unhidden,
+                               slower);
+  }
+  step.added.exposed += split.sums;
+  step.added.all += split.sums + split.waits;
   return step;
 }
 

@@ -286,32 +286,30 @@ model::Seconds<T> JoinedModel::Time(
   // One alone has its host beside it, and no ranks.
   const bool several = joined_.devices > 1;
   const T slower = several ? exp(-of_joined[2]) : T(1.0);
-  model::RankNetwork<T> network =
+  const model::RankNetwork<T> network =
       DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
   const UnhiddenUnits<T> unhidden{model::Seconds<T>(exp(of_joined[3])),
                                   model::Seconds<T>(exp(of_joined[4]))};
-  const bool divides = model::DividesModel(workload_->parallel);
-  hardware::StepTime<T> one = alone.front();
-  SplitTime<T> split;
-  int64_t copies = joined_.chips();
-  if (divides) {
-    const RankMesh mesh = MeshOf(workload_->parallel, joined_);
-    split = SplitBy<T, T>(*stages_, alone, mesh, network, slower);
-    one = StepOfStages<T>(alone, split.busiest);
-    copies = mesh.data;
-    network.hosts = mesh.OfData().hosts;
-  }
-  model::Seconds<T> time = one.total() * slower + split.sums + split.waits;
-  if (!divides || copies > 1) {
-    time += AddedBy(stages_->distinct().front().workload,
-                    stages_->messages(),
-                    alone.front(),
-                    network,
-                    copies,
-                    host_,
-                    unhidden,
-                    slower)
-                .all;
+  model::Seconds<T> time;
+  if (model::DividesModel(workload_->parallel)) {
+    const DividedStep<T, T> step =
+        StepOfDivided<T, T>(*stages_,
+                            alone,
+                            MeshOf(workload_->parallel, joined_),
+                            network,
+                            unhidden,
+                            slower);
+    time = step.alone.total() * slower + step.added.all;
+  } else {
+    const AddedTime<T> added = AddedBy(*workload_,
+                                       stages_->messages(),
+                                       alone.front(),
+                                       network,
+                                       joined_.chips(),
+                                       host_,
+                                       unhidden,
+                                       slower);
+    time = alone.front().total() * slower + added.all;
   }
   if (host_) {
     time +=

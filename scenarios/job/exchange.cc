@@ -158,14 +158,10 @@ std::vector<CollectiveTime> CollectiveTimesOf(
       add(Collective::kAllReduce, ranks, {1, ranks, shape.in_host});
     }
   }
-  const int64_t copies =
-      model::DividesModel(parallel) ? mesh.data : cluster.devices;
   model::ShardGroups groups;
   groups.shards = model::ShardsOf(parallel);
-  groups.copies = copies / groups.shards;
-  groups.local = model::DividesModel(parallel)
-                     ? mesh.OfData().in_host
-                     : cluster.devices / network.hosts;
+  groups.copies = mesh.data / groups.shards;
+  groups.local = mesh.OfData().in_host;
   add(Collective::kAllGather, groups.shards, groups);
   add(Collective::kReduceScatter, groups.shards, groups);
   add(Collective::kAllReduce, groups.copies, groups);

@@ -129,22 +129,22 @@ TEST_CASE("stages are cut by blocks, with tables, or by cost") {
 
 TEST_CASE("what ranks of a layer and stages send each other") {
   Workload w = Divided();
-  const TensorMessages first = TensorMessagesOf(w, 0);
+  const TensorMessages first = TensorMessagesOf(w, OfStage(w, 0));
   CHECK(first.hidden.base() == 32.0 * 1024 * 1024);
   CHECK(first.forward == 2 * 16 + 1);
   CHECK(first.again == 0);
   CHECK(first.backward == 2 * 16);
-  const TensorMessages last = TensorMessagesOf(w, 1);
+  const TensorMessages last = TensorMessagesOf(w, OfStage(w, 1));
   CHECK(last.forward == 2 * 16);
   CHECK(last.backward == 2 * 16 + 1);
   CHECK(SentBetweenStages(w).base() == 32.0 * 1024 * 1024);
   w.parallel.sequence = true;
   CHECK(SentBetweenStages(w).base() == 8.0 * 1024 * 1024);
   w.gradient_checkpointing = true;
-  CHECK(TensorMessagesOf(w, 1).again == 2 * 16);
+  CHECK(TensorMessagesOf(w, OfStage(w, 1)).again == 2 * 16);
   w.parallel.tensor = 1;
   w.parallel.sequence = false;
-  CHECK(TensorMessagesOf(w, 0).forward == 0);
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).forward == 0);
 }
 
 // Sequences of 16,384 tokens over four ranks, as docs/models/splits.md works
@@ -205,7 +205,7 @@ TEST_CASE("scores of ranks of a sequence are those of the whole") {
 
 TEST_CASE("keys and values go round, by hand") {
   Workload w = DividedSequences();
-  const ContextMessages first = ContextMessagesOf(w, 0);
+  const ContextMessages first = ContextMessagesOf(w, OfStage(w, 0));
   // 4096 tokens, two heads of 128 of keys, and of values.
   CHECK(first.keys.base() == 4.0 * 1024 * 1024);
   CHECK(first.forward == 16);
@@ -214,10 +214,10 @@ TEST_CASE("keys and values go round, by hand") {
   const double core = 2048 * 8192.5;
   CHECK(first.core == doctest::Approx(core / (core + 54'525'952)));
   w.gradient_checkpointing = true;
-  CHECK(ContextMessagesOf(w, 0).backward == 3 * 16);
+  CHECK(ContextMessagesOf(w, OfStage(w, 0)).backward == 3 * 16);
   CHECK(SentBetweenStages(w).base() == 32.0 * 1024 * 1024);
-  CHECK(TensorMessagesOf(w, 0).hidden.base() == 32.0 * 1024 * 1024);
-  CHECK(ContextMessagesOf(Divided(), 0).forward == 0);
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).hidden.base() == 32.0 * 1024 * 1024);
+  CHECK(ContextMessagesOf(Divided(), OfStage(Divided(), 0)).forward == 0);
 }
 
 // Mixtral 8x7B over eight ranks with an expert each, as docs/models/splits.md
@@ -286,18 +286,18 @@ TEST_CASE("state of experts is divided over ranks with the same ones") {
 
 TEST_CASE("tokens that are sent to experts and back, by hand") {
   Workload w = DividedExperts();
-  const ExpertMessages messages = ExpertMessagesOf(w, 0);
+  const ExpertMessages messages = ExpertMessagesOf(w, OfStage(w, 0));
   // Two rows a token, 4096 x 2 x 4096 x 2 B.
   CHECK(messages.rows.base() == 64.0 * 1024 * 1024);
   CHECK(messages.forward == 2 * 32);
   CHECK(messages.backward == 2 * 32);
   w.gradient_checkpointing = true;
-  CHECK(ExpertMessagesOf(w, 0).backward == 4 * 32);
+  CHECK(ExpertMessagesOf(w, OfStage(w, 0)).backward == 4 * 32);
   w.load_factor = 1.5;
-  CHECK(ExpertMessagesOf(w, 0).rows.base() == 96.0 * 1024 * 1024);
+  CHECK(ExpertMessagesOf(w, OfStage(w, 0)).rows.base() == 96.0 * 1024 * 1024);
   w.parallel.tensor = 2;
   w.parallel.sequence = true;
-  CHECK(ExpertMessagesOf(w, 0).rows.base() == 48.0 * 1024 * 1024);
+  CHECK(ExpertMessagesOf(w, OfStage(w, 0)).rows.base() == 48.0 * 1024 * 1024);
 }
 
 TEST_CASE("a stage keeps activations of all passes under way") {

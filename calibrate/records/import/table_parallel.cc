@@ -131,23 +131,17 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// A way to split a model: its columns, its name, and how notes say that it is of
+// A way to split a model: its columns, and how notes say that it is of
 // more than one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python,
 // "pp 12-14" are pages.
 struct Split {
   WaysColumns columns;
-  std::string_view name;
-  bool predicted;
   std::regex in_notes;
 };
 
-Split SplitOf(const WaysColumns& columns,
-              std::string_view name,
-              bool predicted) {
+Split SplitOf(const WaysColumns& columns) {
   return {
       columns,
-      name,
-      predicted,
       std::regex(fmt::format(
           R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
           columns.front()))};
@@ -155,11 +149,10 @@ Split SplitOf(const WaysColumns& columns,
 
 // Made once, since a pattern takes longer to make than to look for.
 const std::array<Split, 4>& Splits() {
-  static const std::array<Split, 4> splits = {
-      SplitOf(kTensorColumns, "tensor", true),
-      SplitOf(kPipelineColumns, "pipeline", true),
-      SplitOf(kContextColumns, "context", true),
-      SplitOf(kExpertColumns, "expert", true)};
+  static const std::array<Split, 4> splits = {SplitOf(kTensorColumns),
+                                              SplitOf(kPipelineColumns),
+                                              SplitOf(kContextColumns),
+                                              SplitOf(kExpertColumns)};
   return splits;
 }
 
@@ -229,9 +222,6 @@ void RefuseSplit(const TableRow& row) {
     if (!StatesWays(row, split.columns) &&
         std::regex_search(notes, split.in_notes)) {
       throw Unused{"tensor or pipeline parallel"};
-    }
-    if (!split.predicted && WaysOf(row, split.columns) > 1) {
-      throw Unused{fmt::format("not predicted: {} parallel", split.name)};
     }
   }
 }

@@ -9,8 +9,8 @@
 
 namespace trainfare::calibrate {
 
-// Throws Unused where devices have a part of a sequence or of the experts each,
-// or, as far as notes alone say, of a layer or of the layers.
+// Throws Unused where devices have a part of a model each as far as notes alone
+// say.
 void RefuseSplit(const TableRow& row);
 
 // Ranks that have a part of each layer, and stages of a pipeline; 1: there are
