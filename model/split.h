@@ -45,8 +45,9 @@ struct TensorMessages {
   int64_t again = 0;
   int64_t backward = 0;
 };
-// Those of a stage, of which a rank has that (OfStage). Of two products one behind the other the second sums:
-// attention's output and the feed-forward's, and their inputs' gradients.
+// Those of a stage, of which a rank has that (OfStage). Of two products one
+// behind the other the second sums: attention's output and the feed-forward's,
+// and their inputs' gradients.
 // Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
 TensorMessages TensorMessagesOf(const Workload& workload,
                                 const Workload& of_stage);

@@ -11,6 +11,7 @@
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/sharding.h"
+#include "model/split.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
