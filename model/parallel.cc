@@ -138,8 +138,26 @@ std::optional<ParallelFault> FaultOfOffload(const Parallel& p) {
 
 namespace {
 
-// Ranks that have a part of the model each. Published schedules sum gradients
-// of a pipeline's stages once, behind all of its micro-batches.
+// Passes of several micro-batches go on at once in a stage, so that published
+// schedules gather its weights and sum its gradients once a step: DeepSpeed has
+// no ZeRO-3 there, PyTorch's FSDP keeps what it gathered.
+std::optional<ParallelFault> FaultOfShardedStages(const Parallel& p) {
+  if (p.pipeline == 1) return std::nullopt;
+  if (p.shard == Shard::kZero3) {
+    return ParallelFault{
+        "shard",
+        "expected none, zero1, zero2 or fsdp under a pipeline, got zero3"};
+  }
+  if (p.shard == Shard::kFsdp && p.reshard_after_forward) {
+    return ParallelFault{
+        "reshard_after_forward",
+        "expected false of fsdp under a pipeline, whose passes of several "
+        "micro-batches go on at once, got true"};
+  }
+  return std::nullopt;
+}
+
+// Ranks that have a part of the model each.
 std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
   for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
                                      std::pair{"context", p.context},
@@ -188,13 +206,7 @@ std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
         p.offload == Offload::kNone ? "offload_activations" : "offload",
         "expected none of ranks that have a part of the model each"};
   }
-  if (p.pipeline > 1 && ShardsGradients(p)) {
-    return ParallelFault{
-        "shard",
-        fmt::format("expected none or zero1 under a pipeline, got {}",
-                    ToText(p.shard))};
-  }
-  return std::nullopt;
+  return FaultOfShardedStages(p);
 }
 
 }  // namespace

@@ -159,6 +159,10 @@ int64_t UpdatedByRank(const Workload& w) {
       w, {TrainableParameters(w), apart ? TrainableExpertParameters(w) : 0});
 }
 
+bool KeepsShareOfGradients(const Workload& w) {
+  return ShardsGradients(w.parallel) && !w.part.gathered_once;
+}
+
 bool GathersInFp8(const Workload& w) {
   return w.precision == Precision::kFp8 && w.fp8.gathered;
 }

@@ -73,6 +73,10 @@ int64_t ShareOfRank(const Workload& workload, const DividedElements& elements);
 // Of what trains, that which a rank updates.
 int64_t UpdatedByRank(const Workload& workload);
 
+// Whether a rank keeps its share of a micro-batch's gradients alone, which are
+// summed behind each; else all of them, until the last.
+bool KeepsShareOfGradients(const Workload& workload);
+
 // Bytes of a unit when it is gathered, and of its gradients as they are summed.
 int64_t GatheredBytes(const Workload& workload, const ShardUnit& unit);
 int64_t SummedBytes(const Workload& workload, const ShardUnit& unit);

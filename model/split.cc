@@ -144,6 +144,13 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   }
 }
 
+// Under a pipeline gradients are whole until they are summed behind the last
+// micro-batch, so that ranks that divide them divide no more than the update.
+void GatherOnce(Workload& w) {
+  if (w.parallel.shard == Shard::kZero2) w.parallel.shard = Shard::kZero1;
+  w.part.gathered_once = ShardsParameters(w.parallel);
+}
+
 }  // namespace
 
 std::optional<ParallelFault> FaultOfSplit(const Workload& w) {
@@ -244,6 +251,7 @@ Workload OfStage(const Workload& whole, int64_t stage) {
   DivideExperts(p.expert, w.architecture);
   DivideSequences(p.context, w);
   if (p.sequence) w.part.token_shares = p.tensor;
+  if (p.pipeline > 1) GatherOnce(w);
   const Parallel whole_models;
   w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
   w.parallel.context = w.parallel.expert = 1;

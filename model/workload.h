@@ -643,6 +643,9 @@ struct RankPart {
   // backward passes, and how many chunks its blocks are.
   int64_t passes_kept = 1;
   int64_t chunks = 1;
+  // What ranks divide of weights and gradients is whole from the first
+  // micro-batch of a step to its last.
+  bool gathered_once = false;
   friend bool operator==(const RankPart&, const RankPart&) = default;
 };
 

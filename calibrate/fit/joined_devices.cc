@@ -233,8 +233,10 @@ int64_t RacksOf(const Device& device,
                 int64_t hosts,
                 std::optional<model::BytesPerSecond<>> named) {
   if (named || devices / hosts >= device.peer_domain) return hosts;
-  const int64_t racks = model::CeilDivide(devices, device.peer_domain);
-  return hosts % racks == 0 ? racks : hosts;
+  // As few as have room, all with as many hosts: 64 devices of racks of 72.
+  int64_t racks = model::CeilDivide(devices, device.peer_domain);
+  while (hosts % racks != 0) ++racks;
+  return racks;
 }
 
 HostNetwork NetworkOfRacks(HostNetwork of_host, int64_t hosts, int64_t racks) {

@@ -181,7 +181,8 @@ class SharedPasses {
 
   AddedTime<T> Over(const hardware::StepTime<A>& alone) {
     AddedTime<T> added;
-    const auto passes = static_cast<double>(w_.accumulation);
+    const bool once = w_.part.gathered_once;
+    const auto passes = static_cast<double>(once ? 1 : w_.accumulation);
     if (brings_) {
       Add("forward",
           model::OverlapGathered(Forward(alone), network_.speed),
@@ -192,7 +193,7 @@ class SharedPasses {
     if (w_.work == model::Work::kForward) return added;
     // Whole gradients wait for the last micro-batch. What blocks kept comes
     // back in each.
-    const double sums = model::ShardsGradients(w_.parallel) ? passes : 1.0;
+    const double sums = model::KeepsShareOfGradients(w_) ? passes : 1.0;
     if (brings_ && passes > sums) {
       Add("backward",
           model::OverlapGathered(Backward(alone, /*sums=*/false),

@@ -68,7 +68,9 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   facts.softmax_warps = rows.Integer("softmax_warps", 1, 64);
   facts.held_row_bytes = rows.Integer("held_bytes", 0, 1 << 20);
   facts.cache_of_rows = rows.Number("cache_share", 0.01, 1.0);
-  facts.flash_1_share = root.Map("attention").Number("flash_1", 0.01, 1.0);
+  const Reader attention = root.Map("attention");
+  facts.flash_1_share = attention.Number("flash_1", 0.01, 1.0);
+  facts.waiting_backward = attention.Number("waiting_backward", 0.01, 1.0);
   const Reader memory = root.Map("memory");
   facts.memory_gaps = memory.Number("gaps", 0.0, 1.0);
   facts.memory_gaps_anew = memory.Number("gaps_anew", 0.0, 1.0);

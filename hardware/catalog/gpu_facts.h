@@ -64,6 +64,9 @@ struct GpuFacts {
   double cache_of_rows = 1;
   // Rate of the first flash attention over FlashAttention-2's.
   double flash_1_share = 1;
+  // Rate of the products of attention in one kernel backward over forward, where
+  // a warp waits for each.
+  double waiting_backward = 1;
   // Least voltage of a board over that at its full clock.
   double least_voltage = 1;
   // What PyTorch's allocator holds at most beyond tensors, as a share of them,

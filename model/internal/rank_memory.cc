@@ -122,6 +122,7 @@ Gathered GatheredOf(const Workload& w) {
   // One rank alone has what comes from its host where it is used.
   if (ahead && ShardsOf(w.parallel) > 1) held.buffers += block;
   held.at_end = root + embeddings;
+  if (w.part.gathered_once) held.at_lowest = held.at_end = held.at_block;
   const int64_t width = ParameterWidth(w);
   held.gradients = trained * width;
   ShardUnit last = units.root;
@@ -210,7 +211,7 @@ int64_t RankMemory::WeightCopyBytes(CopiesAt at, int64_t gathered) const {
 int64_t RankMemory::GradientBytesOf() const {
   if (SendsGradientsToHost(w_.parallel)) return 0;
   return Share({trained_, trained_experts_},
-               shares_ && ShardsGradients(w_.parallel)) *
+               shares_ && KeepsShareOfGradients(w_)) *
          GradientWidth(w_);
 }
 
@@ -245,7 +246,7 @@ bool RankMemory::SumsInProducts() const {
 
 bool RankMemory::AddsToSums() const {
   return SumsGradientsWide(w_) && !SumsInProducts() &&
-         !(shares_ && ShardsGradients(w_.parallel));
+         !(shares_ && KeepsShareOfGradients(w_));
 }
 
 int64_t RankMemory::BucketBytes() const {
@@ -406,10 +407,16 @@ Moment RankMemory::BackwardEnd() const {
             {kFrameworkContext, surroundings_.context}}}};
 }
 
+// Behind the last micro-batch a share of the sums is left.
+int64_t RankMemory::SummedGradients() const {
+  if (!divided_ || !w_.part.gathered_once) return gradient_bytes_;
+  return Share({trained_, trained_experts_}, true) * GradientWidth(w_);
+}
+
 Moment RankMemory::OptimizerStep() const {
   return {MemoryMoment::kOptimizerStep,
           {{{"parameters", Size(parameter_bytes_)},
-            {"gradients", Size(gradient_bytes_)},
+            {"gradients", Size(SummedGradients())},
             {"communication buckets", Size(divided_ ? 0 : BucketBytes())},
             {"master weights", Size(master_bytes_)},
             {"optimizer state", Size(state_bytes_)},

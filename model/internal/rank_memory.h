@@ -98,6 +98,7 @@ class RankMemory {
                        int64_t logits,
                        const ActivationBytes& activations) const;
   int64_t GradientBytesOf() const;
+  int64_t SummedGradients() const;
   int64_t StandingGradients() const;
   int64_t WholeTables() const;
   int64_t GradientsAboveLowest() const;

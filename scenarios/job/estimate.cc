@@ -173,9 +173,12 @@ void RequireAnswer(const JobEstimate& job) {
 std::vector<model::PaddedLength> StepLengths(const Scenario& scenario,
                                              const JobEstimate& job) {
   const model::Workload& w = job.workload;
-  const bool sums = w.work == model::Work::kTraining &&
-                    (w.accumulation == 1 || model::ShardsGradients(w.parallel));
-  const bool meet = sums || model::ShardsParameters(w.parallel);
+  // Under a pipeline they meet once a step, whatever they divide.
+  const bool each = w.parallel.pipeline == 1;
+  const bool sums =
+      w.work == model::Work::kTraining &&
+      (w.accumulation == 1 || (each && model::ShardsGradients(w.parallel)));
+  const bool meet = sums || (each && model::ShardsParameters(w.parallel));
   return scenario.BatchLengths(w.batch *
                                (meet ? model::CopiesOf(w.parallel) : 1));
 }

@@ -318,6 +318,37 @@ TEST_CASE("a stage keeps activations of all passes under way") {
         EstimateMemory(OfStage(w, 1), none).total());
 }
 
+// As docs/models/splits.md works it.
+TEST_CASE("under a pipeline what is shared is gathered and summed once") {
+  Workload w = Divided();
+  w.parallel.data = 2;
+  w.parallel.shard = Shard::kZero2;
+  Workload zero1 = w;
+  zero1.parallel.shard = Shard::kZero1;
+  // Gradients are whole until the last micro-batch, of either.
+  CHECK(OfStage(w, 1) == OfStage(zero1, 1));
+
+  w.stack.narrow_weights = false;
+  w.stack.fusion = Fusion::kCompiled;
+  w.parallel.shard = Shard::kFsdp;
+  w.parallel.reshard_after_forward = false;
+  Validate(w);
+  const Workload last = OfStage(w, 1);
+  CHECK(last.part.gathered_once);
+  CHECK_FALSE(KeepsShareOfGradients(last));
+  const MemoryEstimate memory = EstimateMemory(last, {});
+  // Masters and AdamW's state are shares, weights and gradients are not.
+  const double all = 1'003'884'544;
+  CHECK(memory.Of("master weights") == Byte(4.0 * all / 2));
+  CHECK(memory.Of("optimizer state") == Byte(8.0 * all / 2));
+  CHECK(memory.Of("gathered parameters") == Byte(2.0 * all));
+  CHECK(memory.Of("gradients") == Byte(4.0 * all));
+  // Without a pipeline gradients are, too.
+  w.parallel.pipeline = 1;
+  w.parallel.tensor = 8;
+  CHECK(KeepsShareOfGradients(OfStage(w, 0)));
+}
+
 TEST_CASE("sums in fp32 that products write need no narrow gradients beside") {
   Workload w = Divided();
   w.parallel.data = 4;
@@ -394,8 +425,10 @@ TEST_CASE("a model that ranks cannot divide so is refused") {
   w.parallel.chunks = 2;
   CHECK(message(w).starts_with("parallel.chunks: expected 1"));
   w = Divided();
-  w.parallel.shard = Shard::kZero2;
-  CHECK(message(w).starts_with("parallel.shard: expected none or zero1"));
+  w.parallel.shard = Shard::kZero3;
+  CHECK(message(w).starts_with("parallel.shard: expected none, zero1, zero2"));
+  w.parallel.shard = Shard::kFsdp;
+  CHECK(message(w).starts_with("parallel.reshard_after_forward: expected"));
   w = Divided();
   w.parallel.offload_activations = true;
   CHECK(message(w).starts_with("parallel.offload_activations: expected none"));

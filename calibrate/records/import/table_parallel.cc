@@ -289,6 +289,10 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = copies;
+  // No other kind of FSDP goes with a pipeline.
+  if (parallel.shard == Shard::kFsdp && parallel.pipeline > 1) {
+    parallel.reshard_after_forward = false;
+  }
   if (Lowered(row["sharding"]).starts_with(kHybrid)) {
     parallel.replicate = CopiesOf(row, copies);
   } else if (SlicesOf(row) > 1) {

@@ -70,7 +70,9 @@ struct GpuRates {
   double usual_efficiency = 1.0;  // before any run
   ClockWithinLimit clock;
   model::FlopsPerSecond<> reach;  // of long products at the full clock
-  double attention = 1.0;  // share of the engine's rate that attention takes
+  // Shares of the engine's rate that attention takes, forward and backward.
+  double attention = 1.0;
+  double attention_backward = 1.0;
   // Of its products and other work the share of the shorter that is not hidden.
   double exposed_overlap = 1.0;
   // The most that an engine reaches by the alignment of rows; nothing where all
@@ -116,9 +118,10 @@ inline GpuRates RatesOf(const Device& device,
 }
 
 // Whether a warp waits for each product of attention in one kernel, as in
-// FlashAttention-1 and -2.
+// FlashAttention-1 and -2, and in all before Hopper.
 inline bool AttentionWaits(const GpuGeneration& generation,
                            const model::Workload& workload) {
+  if (!(generation.synchronous < 1.0)) return true;
   switch (workload.stack.attention) {
     case model::Attention::kFlash1:
     case model::Attention::kFlash2:
@@ -154,16 +157,18 @@ class GpuKernelRates {
                               model::RulesOf(workload).pads_products)
                     : others_) {
     const bool of_libtorch = model::RulesOf(workload).synchronous_attention;
-    if (device.generation) {
-      if (AttentionWaits(*device.generation, workload)) {
-        others_.attention = device.generation->synchronous;
-      } else {
-        others_.exposed_overlap = device.generation->exposed_overlap;
-      }
+    const bool waits =
+        device.generation && AttentionWaits(*device.generation, workload);
+    if (waits) {
+      others_.attention = device.generation->synchronous;
+    } else if (device.generation) {
+      others_.exposed_overlap = device.generation->exposed_overlap;
     }
     if (workload.stack.attention == model::Attention::kFlash1) {
       others_.attention *= FactsOfGpus().flash_1_share;
     }
+    others_.attention_backward = others_.attention;
+    if (waits) others_.attention_backward *= FactsOfGpus().waiting_backward;
     attention_ = of_libtorch && workload.precision == model::Precision::kTf32 &&
                          device.peak.fp32
                      ? RatesOf(device, model::Precision::kFp32, true)
@@ -199,7 +204,7 @@ class GpuKernelRates {
 // stay in registers and shared memory, so that neither the last-level cache
 // holds the products back nor memory the softmax (Dao 2023, arXiv 2307.08691,
 // section 3; its figures 4 to 6, A100, causal, heads of 128, 4096 tokens: about
-// 180 TFLOP/s forward, 150 backward; the terms here give 170 and 190).
+// 180 TFLOP/s forward, 150 backward; the terms here give 170 and 150).
 inline bool FusedOnChip(const GpuRates& rates, const model::Kernel& kernel) {
   return kernel.kind == model::KernelKind::kAttention &&
          rates.engine == GpuEngine::kTensorCores;
@@ -299,7 +304,9 @@ class GpuProducts {
     T rate = fed.rate;
     double filled = 1.0;
     if (FusedOnChip(rates_, kernel)) {
-      rate *= choice.share * rates_.attention;
+      rate *=
+          choice.share * (kernel.blocks_overlap ? rates_.attention
+                                                : rates_.attention_backward);
     } else {
       rate *= choice.share * fed.share;
       filled = choice.filled;

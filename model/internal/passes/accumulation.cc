@@ -1,7 +1,6 @@
 #include "model/internal/passes/accumulation.h"
 
 #include "model/internal/passes/embeddings.h"
-#include "model/parallel.h"
 #include "model/product_kernel.h"
 #include "model/sharding.h"
 #include "model/stack_rules.h"
@@ -12,7 +11,7 @@ namespace trainfare::model::internal {
 void AccumulateGradients(Pass& pass) {
   const Workload& w = pass.workload;
   const int64_t elements =
-      ShardsGradients(w.parallel) ? UpdatedByRank(w) : TrainableParameters(w);
+      KeepsShareOfGradients(w) ? UpdatedByRank(w) : TrainableParameters(w);
   const int64_t tensors = TrainableTensorCount(w);
   const int64_t sum = SumsGradientsWide(w) ? kSingle : ParameterWidth(w);
   AddWeightGradient(pass, "gradient add", elements / tensors, sum);

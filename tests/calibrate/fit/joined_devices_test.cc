@@ -234,9 +234,16 @@ TEST_CASE("hosts of a slice share its links, slices a network") {
       hardware::DeviceCatalog::Shipped().Find("tpu_v6e");
   CHECK(RacksOf(v6e, 256, 64, {}) == 1);
   CHECK(RacksOf(v6e, 512, 128, {}) == 2);
-  // So many hosts are no two alike slices; those of 256 are slices.
-  CHECK(RacksOf(v6e, 300, 75, {}) == 75);
+  // So many hosts are no two alike slices, but three; a prime number of them
+  // are none; those of 256 are slices.
+  CHECK(RacksOf(v6e, 300, 75, {}) == 3);
+  CHECK(RacksOf(v6e, 316, 79, {}) == 79);
   CHECK(RacksOf(v6e, 1024, 4, {}) == 4);
+  // Racks of 72 of which 64 work together: 16 of them are 1024.
+  const hardware::Device& gb200 =
+      hardware::DeviceCatalog::Shipped().Find("gb200");
+  CHECK(RacksOf(gb200, 1024, 256, {}) == 16);
+  CHECK(RacksOf(gb200, 72, 18, {}) == 1);
   // A network that is named joins hosts, and GPUs of a board lie within one.
   CHECK(RacksOf(v6e, 256, 64, model::GBPerSecond(25)) == 64);
   CHECK(RacksOf(Gpu(), 16, 2, {}) == 2);

@@ -25,7 +25,7 @@ GpuFacts ReadFacts(const std::string& tiles) {
           "            other_registers: 48, other_instructions: 0.25,\n"
           "            unaligned: {{ odd: 460, even: 1000 }} }}\n"
           "cores: {{ blocks: 16, register_unit: 256, bytes_under_way: 16 }}\n"
-          "attention: {{ flash_1: 0.5 }}\n"
+          "attention: {{ flash_1: 0.5, waiting_backward: 0.75 }}\n"
           "elementwise: {{ special_op: 16, random_draw: 20 }}\n"
           "rows: {{ norm_warps: 4, softmax_warps: 16, held_bytes: 4096,\n"
           "        cache_share: 0.55 }}\n"
