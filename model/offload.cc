@@ -23,15 +23,18 @@ bool UpdatesParameters(const Workload& w) {
   return MastersAreShard(w) || !KeepsMasters(w);
 }
 
+// Bytes of a weight as products take it.
+int64_t BytesOfWeight(const Workload& w) {
+  return NarrowWeights(w) ? BytesPerElement(w.precision) : BytesOfState(w);
+}
+
 // Bytes of `elements` parameters, `quantised` of them in few bits, `trained` of
 // them as the update has them where they are the same.
 int64_t OnHost(const Workload& w, const ShardUnit& unit) {
-  const int64_t narrow =
-      NarrowWeights(w) ? BytesPerElement(w.precision) : BytesOfState(w);
   const int64_t trained = UpdatesParameters(w) ? unit.trained : 0;
   const int64_t rest = unit.elements - unit.quantised - trained;
   return ShareOf(trained, w.parallel) * BytesOfState(w) +
-         ShareOf(rest, w.parallel) * narrow +
+         ShareOf(rest, w.parallel) * BytesOfWeight(w) +
          QuantisedBytes(ShareOf(unit.quantised, w.parallel), w.trainable);
 }
 
@@ -62,9 +65,7 @@ int64_t GradientsToHost(const Workload& w, int64_t elements) {
 
 int64_t UpdatedFromHost(const Workload& w) {
   if (w.parallel.offload != Offload::kOptimizer) return 0;
-  const int64_t width =
-      NarrowWeights(w) ? BytesPerElement(w.precision) : BytesOfState(w);
-  return Updated(w) * width;
+  return Updated(w) * BytesOfWeight(w);
 }
 
 int64_t HostUpdateBytes(const Workload& w) {
@@ -90,8 +91,7 @@ std::vector<MemoryTerm> HostMemoryOf(const Workload& w) {
   const bool trains = w.work == Work::kTraining && OffloadsState(w.parallel);
   const int64_t of_one = trains ? Updated(w) * BytesOfState(w) : 0;
   if (w.parallel.offload == Offload::kParameters) {
-    ShardUnit beside = WholeModel(w);
-    add_state("parameters", OnHost(w, beside));
+    add_state("parameters", OnHost(w, WholeModel(w)));
     if (!UpdatesParameters(w)) add_state("master weights", of_one);
   } else {
     add_state("master weights", of_one);

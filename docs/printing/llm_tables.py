@@ -116,12 +116,12 @@ def answer_of(given, name, protocol):
         raise
 
 
-def body(all_rows):
-    with of_whole_models(all_rows) as given:
-        return body_of(given)
+def body(given):
+    with of_whole_models(given) as whole:
+        return body_of_whole_models(whole)
 
 
-def body_of(given):
+def body_of_whole_models(given):
     times, peaks = [], []
     pooled = [[] for _ in PROTOCOLS]
     for full, row in what_was_chosen(given.tables):

@@ -14,7 +14,9 @@ TABLES = ["vtrain_gpt", "llm/nanotron_h100", "llm/sailor", "llm/simumax_b200",
           "llm/nvidia_nemo", "llm/nvidia_dgxc", "llm/torchtitan",
           "llm/pretrain_misc", "llm/oneflow_v100", "llm/mlperf_llm",
           "llm/mlperf_lora", "llm/bigscience_a100"]
-HOSTS = 8  # devices of most hosts here, over which layers are seldom divided
+DEVICES_OF_HOST = 8  # of most here: layers are seldom divided over more
+WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages",
+        "sequences", "experts"]
 
 INTRODUCTION = """
 Runs whose ranks have a part of a model each ([how that is counted](../models/splits.md)), predicted
@@ -32,14 +34,15 @@ why](../models/misses.md#models-that-several-ranks-have).
 """
 
 
-def divided(row):
+def way_of(row):
+    """How a row's model is divided."""
     parallel = row["workload"]["parallel"]
     tensor, pipeline = parallel["tensor"], parallel["pipeline"]
     if parallel["expert"] > 1:
         return "experts"
     if parallel["context"] > 1:
         return "sequences"
-    if tensor > HOSTS:
+    if tensor > DEVICES_OF_HOST:
         return "layers over hosts"
     if pipeline == 1:
         return "layers" if tensor > 1 else "whole"
@@ -68,36 +71,34 @@ def by_way(answer):
     ways = {}
     for row in answer["rows"]:
         if row.get("predicted_s") and row.get("measured_s"):
-            ways.setdefault(divided(row), []).append(row)
+            ways.setdefault(way_of(row), []).append(row)
     return ways
 
 
 def peaks_of(given, name, answer):
-    """Of divided models: those that fitted, and how many verdicts are right."""
+    """The rows of memory that are of divided models."""
     with open(given.tables / f"{name}.csv", newline="",
               encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    rows = [row for row in (answer.get("memory") or {"rows": []})["rows"]
+    return [row for row in (answer.get("memory") or {"rows": []})["rows"]
             if not is_whole(lines[int(row["label"].rsplit(":", 1)[1]) - 2])]
+
+
+def peak_lines(name, rows):
+    """The line of a table, none where none of these rows fitted."""
     fitted = [row for row in rows if row["measured_bytes"] is not None]
+    if not fitted:
+        return []
     right = sum(row["fits"] == (row["measured_bytes"] is not None)
                 for row in rows)
-    return rows, fitted, right
-
-
-def peak_cells(rows, fitted, right):
     off = [100 * (row["predicted_bytes"] / row["measured_bytes"] - 1)
            for row in fitted]
     inside = sum(row["predicted_low_bytes"] <= row["measured_bytes"]
                  <= row["predicted_high_bytes"] for row in fitted)
-    return [str(len(fitted)), f"{statistics.median(map(abs, off)):.1f}",
-            f"{max(map(abs, off)):.0f}", f"{statistics.median(off):+.1f}",
-            f"{100 * inside / len(fitted):.0f}", str(len(rows)),
-            f"{100 * right / len(rows):.1f}"]
-
-
-WAYS = ["whole", "layers", "layers over hosts", "stages", "layers and stages",
-        "sequences", "experts"]
+    return [[name, str(len(fitted)), f"{statistics.median(map(abs, off)):.1f}",
+             f"{max(map(abs, off)):.0f}", f"{statistics.median(off):+.1f}",
+             f"{100 * inside / len(fitted):.0f}", str(len(rows)),
+             f"{100 * right / len(rows):.1f}"]]
 
 
 def body(given):
@@ -113,9 +114,7 @@ def body(given):
             if way in ways and set(ways) != {"whole"}:
                 lines.append([short, way, *cells(ways[way])])
                 everything.setdefault(way, []).extend(ways[way])
-        memory = peaks_of(given, name, answer)
-        if memory[1]:
-            peaks.append([short, *peak_cells(*memory)])
+        peaks += peak_lines(short, peaks_of(given, name, answer))
     all_of = [["all", way, *cells(everything[way])]
               for way in WAYS if way in everything]
     return [

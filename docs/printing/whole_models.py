@@ -6,12 +6,15 @@ import dataclasses
 import pathlib
 import tempfile
 
-SPLITS = ["tp", "pp", "cp", "ep"]
+# Columns of ways to split a model, as the importer of tables knows them
+# (calibrate/records/import/table_parallel.cc).
+WAYS = ["tp", "tensor_parallel", "pp", "pipeline_parallel",
+        "cp", "context_parallel", "ep", "expert_parallel"]
 
 
 def is_whole(row):
     """A way that is not stated, or of one rank, is none."""
-    return all((row.get(way) or "1").strip() in ("1", "1.0") for way in SPLITS)
+    return all((row.get(way) or "1").strip() in ("1", "1.0") for way in WAYS)
 
 
 def copy_whole(source, target):

@@ -442,6 +442,20 @@ void BoundRun(const Scenario& scenario,
              calibrate::kNormalQuantile975 / calibrate::kNormalQuantile90);
 }
 
+// Steps of such work, and forward passes alone to evaluate.
+model::RunTimes RunOf(const model::RunPlan& plan,
+                      model::Work work,
+                      Steps& steps) {
+  return model::EstimateRun(
+      plan,
+      [&](int64_t batch, int64_t micro_batches, int64_t length) {
+        return steps.TimeAt(work, batch, micro_batches, length);
+      },
+      [&](int64_t batch, int64_t, int64_t length) {
+        return steps.TimeAt(model::Work::kForward, batch, 1, length);
+      });
+}
+
 }  // namespace
 
 JobEstimate EstimateJob(const Scenario& scenario,
@@ -478,20 +492,11 @@ JobEstimate EstimateJob(const Scenario& scenario,
                        CheckpointTime(scenario, cluster)};
   const model::RunPlan plan = PlanOf(scenario, device, open, job);
   if (detail == Detail::kMemory) return job;
-  const model::Work work = job.workload.work;
   Steps steps(memo, scenario.workload, cluster, detail);
   AverageSteps(plan, steps, job);
   if (detail == Detail::kStep) return job;
   CountFlops(memo, plan, detail, job);
-  job.run = model::EstimateRun(
-      plan,
-      [&](int64_t batch, int64_t micro_batches, int64_t length) {
-        return steps.TimeAt(work, batch, micro_batches, length);
-      },
-      [&](int64_t batch, int64_t, int64_t length) {
-        return steps.TimeAt(model::Work::kForward, batch, 1, length);
-      });
-
+  job.run = RunOf(plan, job.workload.work, steps);
   // Nobody has run it with that input pipeline.
   if (job.run.input_wait > Seconds<>()) {
     job.step.grade = std::max(job.step.grade, calibrate::Grade::kInterpolated);

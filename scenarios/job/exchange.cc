@@ -54,6 +54,37 @@ model::Seconds<> TimeOf(Collective collective,
   throw std::logic_error("a collective without a time");
 }
 
+// A collective over so many ranks, and how these lie.
+struct GroupCollective {
+  Collective collective = Collective::kAllReduce;
+  int64_t ranks = 1;
+  model::ShardGroups groups;
+};
+
+// Ranks that divide tokens between products gather and scatter what the others
+// sum.
+std::vector<GroupCollective> CollectivesWithinLayers(
+    const model::Parallel& parallel, int64_t ranks_in_host) {
+  const int64_t ranks = parallel.tensor;
+  if (!parallel.sequence) {
+    return {{Collective::kAllReduce, ranks, {1, ranks, ranks_in_host}}};
+  }
+  const model::ShardGroups shares{ranks, 1, ranks_in_host};
+  return {{Collective::kAllGather, ranks, shares},
+          {Collective::kReduceScatter, ranks, shares}};
+}
+
+std::vector<GroupCollective> CollectivesOfCopies(
+    const model::Parallel& parallel, const calibrate::RankMesh& mesh) {
+  model::ShardGroups groups;
+  groups.shards = model::ShardsOf(parallel);
+  groups.copies = mesh.data / groups.shards;
+  groups.local = mesh.OfData().in_host;
+  return {{Collective::kAllGather, groups.shards, groups},
+          {Collective::kReduceScatter, groups.shards, groups},
+          {Collective::kAllReduce, groups.copies, groups}};
+}
+
 }  // namespace
 
 bool DividesStep(const model::Parallel& parallel) {
@@ -128,43 +159,31 @@ std::vector<CollectiveTime> CollectiveTimesOf(
     const model::Workload& asked,
     const Cluster& cluster) {
   const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
-  std::vector<CollectiveTime> times;
-  if (cluster.devices == 1 || !Sends(predictor, workload, cluster)) {
-    return times;
-  }
+  if (cluster.devices == 1 || !Sends(predictor, workload, cluster)) return {};
+  const calibrate::RankMesh mesh =
+      calibrate::MeshOf(workload.parallel, cluster);
+  std::vector<GroupCollective> sent =
+      CollectivesWithinLayers(workload.parallel, mesh.OfTensor().in_host);
+  const std::vector<GroupCollective> of_copies =
+      CollectivesOfCopies(workload.parallel, mesh);
+  sent.insert(sent.end(), of_copies.begin(), of_copies.end());
   const model::RankNetwork<double> network =
       GroupOf(predictor, cluster).network.Formula();
-  const auto add = [&](Collective collective,
-                       int64_t ranks,
-                       const model::ShardGroups& groups) {
-    if (ranks == 1) return;
+  std::vector<CollectiveTime> times;
+  for (const GroupCollective& one : sent) {
+    if (one.ranks == 1) continue;
     for (const double mebibytes : {0.25, 4.0, 64.0, 1024.0}) {
-      CollectiveTime one{collective, ranks, model::MiB(mebibytes), {}, {}};
-      one.time = TimeOf(collective, groups, one.size, network);
-      one.bus = model::BusBytes(collective, ranks, one.size) / one.time;
-      times.push_back(one);
-    }
-  };
-  const model::Parallel& parallel = workload.parallel;
-  const calibrate::RankMesh mesh = calibrate::MeshOf(parallel, cluster);
-  if (parallel.tensor > 1) {
-    const calibrate::GroupShape shape = mesh.OfTensor();
-    const int64_t ranks = parallel.tensor;
-    if (parallel.sequence) {
-      const model::ShardGroups shares{ranks, 1, shape.in_host};
-      add(Collective::kAllGather, ranks, shares);
-      add(Collective::kReduceScatter, ranks, shares);
-    } else {
-      add(Collective::kAllReduce, ranks, {1, ranks, shape.in_host});
+      const model::Bytes<> size = model::MiB(mebibytes);
+      const model::Seconds<> time =
+          TimeOf(one.collective, one.groups, size, network);
+      times.push_back(
+          {one.collective,
+           one.ranks,
+           size,
+           time,
+           model::BusBytes(one.collective, one.ranks, size) / time});
     }
   }
-  model::ShardGroups groups;
-  groups.shards = model::ShardsOf(parallel);
-  groups.copies = mesh.data / groups.shards;
-  groups.local = mesh.OfData().in_host;
-  add(Collective::kAllGather, groups.shards, groups);
-  add(Collective::kReduceScatter, groups.shards, groups);
-  add(Collective::kAllReduce, groups.copies, groups);
   return times;
 }
 

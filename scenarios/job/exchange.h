@@ -67,8 +67,7 @@ struct CollectiveTime {
 };
 // What each collective of a step takes by size: those within layers over ranks
 // that divide these; gathers and sums that scatter over the ranks of a copy,
-// all-reduces over copies. Empty: none is sent that is
-// not in the step of one.
+// all-reduces over copies. Empty: none is sent that is not in the step of one.
 std::vector<CollectiveTime> CollectiveTimesOf(
     const calibrate::Predictor& predictor,
     const model::Workload& workload,

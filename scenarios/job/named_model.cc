@@ -55,7 +55,7 @@ bool IsPassing(const std::string& file) {
          (!fs::is_regular_file(status) || hardware::IsOpenFile(file));
 }
 
-// Such a map is no config.json.
+// A model as scenarios spell it, { of: NAME, .. }, is no config.json.
 void RefuseMapOf(const std::string& text) {
   const std::optional<std::string> of = ModelOfMap(text);
   if (!of) return;

@@ -34,6 +34,27 @@ struct RanksPart {
   double link = 0;  // the same by a link that nobody measured
 };
 
+// Both of one step.
+struct RanksParts {
+  RanksPart step;
+  RanksPart backward;
+};
+
+RanksParts PartsOf(const calibrate::RankStepTime& over_ranks) {
+  const Seconds<> total = over_ranks.total();
+  RanksParts parts;
+  parts.step.exposed = (over_ranks.exposed + over_ranks.host_update) / total;
+  parts.step.host = over_ranks.host / total;
+  parts.step.log_sigma = over_ranks.log_sigma;
+  // A forward pass alone has no backward pass.
+  const Seconds<> backward = over_ranks.backward();
+  if (backward > Seconds<>()) {
+    parts.backward.exposed = over_ranks.exposed / backward;
+  }
+  parts.backward.log_sigma = over_ranks.backward_log_sigma;
+  return parts;
+}
+
 // `ranks` on a link that is slower by a standard deviation of what a ring gets
 // of it, where nobody measured that.
 calibrate::RankFit WithSlowerRing(calibrate::RankFit ranks, double sigma) {
@@ -111,15 +132,16 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
                    const HostPath& host,
                    const Cluster& cluster,
                    const calibrate::JoinedNumbers& joined,
-                   RanksPart& step,
-                   RanksPart& backward) {
+                   RanksParts& parts) {
   const auto add = [&](const calibrate::RankFit& slower, const HostPath& path) {
     // What hides at this rate may not at a lower one.
     const calibrate::RankStepTime slow = of_rank.TimeOver(slower, path);
-    step.link = std::hypot(step.link, std::log(slow.total() / as_is.total()));
+    const auto widen = [](RanksPart& part, double ratio) {
+      part.link = std::hypot(part.link, std::log(ratio));
+    };
+    widen(parts.step, slow.total() / as_is.total());
     if (as_is.backward() > Seconds<>()) {
-      backward.link = std::hypot(backward.link,
-                                 std::log(slow.backward() / as_is.backward()));
+      widen(parts.backward, slow.backward() / as_is.backward());
     }
   };
   if (!cluster.measured() && cluster.devices > 1) {
@@ -195,63 +217,6 @@ void AddOpen(const calibrate::Predictor& predictor,
   }
 }
 
-// The same, how sure all of that is, and its grade. `of_one`: what one rank has
-// of the workload, by whose prediction and messages `of_rank` is.
-void AddRanks(const calibrate::Predictor& predictor,
-              const model::Workload& workload,
-              const model::Workload& of_one,
-              const Cluster& cluster,
-              const calibrate::StepPrediction& prediction,
-              const calibrate::StepOfRank& of_rank,
-              StepEstimate& step) {
-  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
-  const HostPath host =
-      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
-  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
-  AddTimes(over_ranks, step);
-  step.ring_ranks = cluster.measured_ranks;
-  if (cluster.devices > 1 && cluster.racks == 1) {
-    step.ring = ranks.network.alone.ring;
-  }
-  step.traffic = over_ranks.traffic;
-  const Seconds<> total = over_ranks.total();
-  RanksPart part{(over_ranks.exposed + over_ranks.host_update) / total,
-                 over_ranks.host / total,
-                 over_ranks.log_sigma,
-                 0.0};
-  // A forward pass alone has no other.
-  const bool has_backward = over_ranks.backward() > Seconds<>();
-  RanksPart backward_part{
-      has_backward ? over_ranks.exposed / over_ranks.backward() : 0.0,
-      0.0,
-      over_ranks.backward_log_sigma,
-      0.0};
-  AddLinkErrors(of_rank,
-                over_ranks,
-                ranks,
-                host,
-                cluster,
-                predictor.joined(),
-                part,
-                backward_part);
-  const double share = predictor.OpenShare(of_one);
-  for (RanksPart* of : {&part, &backward_part}) {
-    of->log_sigma *= share;
-    of->link *= share;
-  }
-  step.log_sigma = RanksSigma(part, prediction.log_sigma, cluster);
-  step.backward_log_sigma =
-      RanksSigma(backward_part, prediction.backward_log_sigma, cluster);
-  step.grade = RanksGrade(predictor,
-                          predictor.GradeOver(of_one, cluster.devices_per_chip),
-                          workload,
-                          cluster);
-  const bool shares =
-      DividesStep(workload.parallel) || model::DividesModel(workload.parallel);
-  AddOpen(predictor, share, shares, cluster, step);
-  WidenInterval(prediction, step);
-}
-
 // What a device's prediction says of a step, before others are beside it.
 StepEstimate FromPrediction(const calibrate::StepPrediction& prediction) {
   StepEstimate step;
@@ -268,33 +233,104 @@ StepEstimate FromPrediction(const calibrate::StepPrediction& prediction) {
   return step;
 }
 
+// What one rank has of a workload, and its prediction alone with its device.
+struct PredictedRank {
+  const model::Workload* workload = nullptr;
+  const calibrate::StepPrediction* prediction = nullptr;
+};
+
 // Where several ranks have a model together: of the stages the one that works
 // most stands for how sure all are.
-StepEstimate EstimateStages(DeviceMemo& memo,
-                            const model::Workload& workload,
-                            const Cluster& cluster) {
-  const calibrate::ModelStages& stages = memo.Stages(workload);
-  std::vector<hardware::StepTime<double>> times;
-  const calibrate::StepPrediction* most = nullptr;
-  const model::Workload* of_one = nullptr;
-  for (const auto& stage : stages.distinct()) {
-    const calibrate::StepPrediction& one = memo.Predict(stage.workload);
-    times.push_back(one.time);
-    if (most == nullptr || most->time.total() < one.time.total()) {
-      most = &one;
-      of_one = &stage.workload;
+PredictedRank BusiestRank(DeviceMemo& memo, const model::Workload& workload) {
+  const auto predicted = [&](const model::Workload& of_one) {
+    return PredictedRank{&of_one, &memo.Predict(of_one)};
+  };
+  if (!model::DividesModel(workload.parallel)) return predicted(workload);
+  const auto& stages = memo.Stages(workload).distinct();
+  PredictedRank busiest = predicted(stages.front().workload);
+  for (const auto& stage : stages) {
+    const PredictedRank one = predicted(stage.workload);
+    if (busiest.prediction->time.total() < one.prediction->time.total()) {
+      busiest = one;
     }
   }
-  StepEstimate step = FromPrediction(*most);
-  AddRanks(memo.predictor(),
-           workload,
-           *of_one,
-           cluster,
-           *most,
-           calibrate::StepOfRank(
-               stages, times, calibrate::MeshOf(workload.parallel, cluster)),
-           step);
-  return step;
+  return busiest;
+}
+
+// Whether a rank's step is more than what it computes by itself.
+bool MeetsOthers(const calibrate::Predictor& predictor,
+                 const model::Workload& workload,
+                 const Cluster& cluster) {
+  return model::DividesModel(workload.parallel) ||
+         Sends(predictor, workload, cluster);
+}
+
+// The step of a rank that meets others.
+calibrate::StepOfRank StepOfRankIn(DeviceMemo& memo,
+                                   const model::Workload& workload,
+                                   const Cluster& cluster) {
+  if (!model::DividesModel(workload.parallel)) {
+    return {workload, memo.PredictTime(workload), memo.Messages(workload)};
+  }
+  const calibrate::ModelStages& stages = memo.Stages(workload);
+  std::vector<hardware::StepTime<double>> times;
+  times.reserve(stages.distinct().size());
+  for (const auto& stage : stages.distinct()) {
+    times.push_back(memo.PredictTime(stage.workload));
+  }
+  return {stages, times, calibrate::MeshOf(workload.parallel, cluster)};
+}
+
+// How sure a step over ranks is, and its grade; its times are known.
+void SetDoubt(const calibrate::Predictor& predictor,
+              const model::Workload& workload,
+              const PredictedRank& rank,
+              const Cluster& cluster,
+              RanksParts parts,
+              StepEstimate& step) {
+  const double share = predictor.OpenShare(*rank.workload);
+  for (RanksPart* of : {&parts.step, &parts.backward}) {
+    of->log_sigma *= share;
+    of->link *= share;
+  }
+  const calibrate::StepPrediction& alone = *rank.prediction;
+  step.log_sigma = RanksSigma(parts.step, alone.log_sigma, cluster);
+  step.backward_log_sigma =
+      RanksSigma(parts.backward, alone.backward_log_sigma, cluster);
+  step.grade =
+      RanksGrade(predictor,
+                 predictor.GradeOver(*rank.workload, cluster.devices_per_chip),
+                 workload,
+                 cluster);
+  const bool shares =
+      DividesStep(workload.parallel) || model::DividesModel(workload.parallel);
+  AddOpen(predictor, share, shares, cluster, step);
+  WidenInterval(alone, step);
+}
+
+// Into `step`, which says how sure `rank` is alone, what it is over the ranks of
+// the cluster.
+void AddRanks(DeviceMemo& memo,
+              const model::Workload& workload,
+              const PredictedRank& rank,
+              const Cluster& cluster,
+              StepEstimate& step) {
+  const calibrate::Predictor& predictor = memo.predictor();
+  const calibrate::StepOfRank of_rank = StepOfRankIn(memo, workload, cluster);
+  const calibrate::RankFit ranks = GroupOf(predictor, cluster);
+  const HostPath host =
+      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
+  const calibrate::RankStepTime over_ranks = of_rank.Over(ranks, host);
+  AddTimes(over_ranks, step);
+  step.ring_ranks = cluster.measured_ranks;
+  if (cluster.devices > 1 && cluster.racks == 1) {
+    step.ring = ranks.network.alone.ring;
+  }
+  step.traffic = over_ranks.traffic;
+  RanksParts parts = PartsOf(over_ranks);
+  AddLinkErrors(
+      of_rank, over_ranks, ranks, host, cluster, predictor.joined(), parts);
+  SetDoubt(predictor, workload, rank, cluster, parts, step);
 }
 
 }  // namespace
@@ -302,23 +338,18 @@ StepEstimate EstimateStages(DeviceMemo& memo,
 StepEstimate EstimateStep(DeviceMemo& memo,
                           const model::Workload& workload,
                           const Cluster& cluster) {
-  if (model::DividesModel(workload.parallel)) {
-    return EstimateStages(memo, workload, cluster);
-  }
   const calibrate::Predictor& predictor = memo.predictor();
-  const calibrate::StepPrediction& prediction = memo.Predict(workload);
-  StepEstimate step = FromPrediction(prediction);
-  step.grade = predictor.GradeOver(workload, cluster.devices);
-  if (Sends(predictor, workload, cluster)) {
-    const calibrate::StepOfRank of_rank(
-        workload, prediction.time, memo.Messages(workload));
-    AddRanks(predictor, workload, workload, cluster, prediction, of_rank, step);
+  const PredictedRank rank = BusiestRank(memo, workload);
+  StepEstimate step = FromPrediction(*rank.prediction);
+  if (MeetsOthers(predictor, workload, cluster)) {
+    AddRanks(memo, workload, rank, cluster, step);
     return step;
   }
-  SetComputing(BesideOthers(prediction.time, cluster), step);
-  if (cluster.ranks) {
-    step.grade = RanksGrade(predictor, prediction.grade, workload, cluster);
-  }
+  SetComputing(BesideOthers(rank.prediction->time, cluster), step);
+  step.grade =
+      cluster.ranks
+          ? RanksGrade(predictor, rank.prediction->grade, workload, cluster)
+          : predictor.GradeOver(workload, cluster.devices);
   return step;
 }
 
@@ -326,27 +357,14 @@ StepEstimate EstimateStepTimes(DeviceMemo& memo,
                                const model::Workload& workload,
                                const Cluster& cluster) {
   const calibrate::Predictor& predictor = memo.predictor();
-  const HostPath host =
-      calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
   StepEstimate step;
-  if (model::DividesModel(workload.parallel)) {
-    const calibrate::ModelStages& stages = memo.Stages(workload);
-    std::vector<hardware::StepTime<double>> times;
-    for (const auto& stage : stages.distinct()) {
-      times.push_back(memo.PredictTime(stage.workload));
-    }
-    const calibrate::StepOfRank of_rank(
-        stages, times, calibrate::MeshOf(workload.parallel, cluster));
-    AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);
-    return step;
-  }
-  const hardware::StepTime<double>& alone = memo.PredictTime(workload);
-  if (Sends(predictor, workload, cluster)) {
-    const calibrate::StepOfRank of_rank(
-        workload, alone, memo.Messages(workload));
+  if (MeetsOthers(predictor, workload, cluster)) {
+    const HostPath host =
+        calibrate::HostPathOf(workload.parallel, cluster, predictor.device());
+    const calibrate::StepOfRank of_rank = StepOfRankIn(memo, workload, cluster);
     AddTimes(of_rank.TimeOver(GroupOf(predictor, cluster), host), step);
   } else {
-    SetComputing(BesideOthers(alone, cluster), step);
+    SetComputing(BesideOthers(memo.PredictTime(workload), cluster), step);
   }
   return step;
 }

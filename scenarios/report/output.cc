@@ -59,6 +59,47 @@ std::string ExportText(const Report& report, Format format) {
 constexpr std::string_view kAnswer = "an answer";
 constexpr std::string_view kTable = "an answer of these columns";
 
+std::string TextReport(const Report& report,
+                       bool colour,
+                       std::optional<size_t> width) {
+  std::string out;
+  for (const std::string& line : report.headline) {
+    out += hardware::Wrapped(line, width, "  ");
+  }
+  for (const Table& table : report.tables) {
+    if (!IsForPeople(table)) continue;
+    if (!out.empty()) out += "\n";
+    out += TextTable(table, width, colour);
+  }
+  if (!report.notes.empty()) out += "\n";
+  for (const Note& note : report.notes) {
+    out += hardware::Wrapped("note: " + note.text, width, "  ");
+  }
+  if (!report.closing.empty()) {
+    out += '\n';
+    out += hardware::Wrapped(report.closing, width, "  ");
+  }
+  return out;
+}
+
+std::string MarkdownReport(const Report& report) {
+  std::string out;
+  for (const std::string& line : report.headline) {
+    if (!out.empty()) out += "\n";
+    out += hardware::Wrapped(line, std::nullopt, "");
+  }
+  for (const Table& table : report.tables) {
+    if (!IsForPeople(table)) continue;
+    if (!out.empty()) out += "\n";
+    out += MarkdownTable(table);
+  }
+  if (!report.notes.empty()) out += "\n";
+  for (const Note& note : report.notes) {
+    out += hardware::Wrapped("- " + note.text, std::nullopt, "");
+  }
+  return out;
+}
+
 }  // namespace
 
 Format FormatFromText(std::string_view text) {
@@ -119,43 +160,10 @@ std::string Render(const Report& report,
     case Format::kCsv:
       ENSURE(!report.tables.empty(), "a report has a table");
       return CsvTable(report.tables.front());
-    case Format::kTable: {
-      std::string out;
-      for (const std::string& line : report.headline) {
-        out += hardware::Wrapped(line, width, "  ");
-      }
-      for (const Table& table : report.tables) {
-        if (!IsForPeople(table)) continue;
-        if (!out.empty()) out += "\n";
-        out += TextTable(table, width, colour);
-      }
-      if (!report.notes.empty()) out += "\n";
-      for (const Note& note : report.notes) {
-        out += hardware::Wrapped("note: " + note.text, width, "  ");
-      }
-      if (!report.closing.empty()) {
-        out += '\n';
-        out += hardware::Wrapped(report.closing, width, "  ");
-      }
-      return out;
-    }
-    case Format::kMarkdown: {
-      std::string out;
-      for (const std::string& line : report.headline) {
-        if (!out.empty()) out += "\n";
-        out += hardware::Wrapped(line, std::nullopt, "");
-      }
-      for (const Table& table : report.tables) {
-        if (!IsForPeople(table)) continue;
-        if (!out.empty()) out += "\n";
-        out += MarkdownTable(table);
-      }
-      if (!report.notes.empty()) out += "\n";
-      for (const Note& note : report.notes) {
-        out += hardware::Wrapped("- " + note.text, std::nullopt, "");
-      }
-      return out;
-    }
+    case Format::kTable:
+      return TextReport(report, colour, width);
+    case Format::kMarkdown:
+      return MarkdownReport(report);
     case Format::kHtml:
       return HtmlPage(report);
     case Format::kTrace:

@@ -15,7 +15,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import gpu_acceptance as acceptance
+import gpu_acceptance
+from acceptance.judge import table_of
+from acceptance.measure import ADAN
+from acceptance.plan import SETTINGS
+from acceptance.records import read_records, write_json
 
 TRAINER = ""
 TRAINFARE = ""
@@ -43,7 +47,7 @@ def call(*arguments):
     shown = io.StringIO()
     try:
         with contextlib.redirect_stdout(shown):
-            code = acceptance.main(list(map(str, arguments)))
+            code = gpu_acceptance.main(list(map(str, arguments)))
     except SystemExit as end:
         code = end.code
     return code, shown.getvalue()
@@ -58,7 +62,7 @@ class Folder(unittest.TestCase):
         self.temporary.cleanup()
 
     def rows(self):
-        _, _, rows = acceptance.table_of(self.folder)
+        _, _, rows = table_of(self.folder)
         return {row["what"]: row for row in rows}
 
 
@@ -78,7 +82,7 @@ class EndToEnd(Folder):
         self.assertTrue(rows["predicted before they were measured"]["met"])
         self.assertIn("GB/s",
                       rows["fused Adan, of the copy's bandwidth"]["figure"])
-        for name in acceptance.ADAN:
+        for name in ADAN:
             self.assertIn(" launches", rows[
                 f"Adan {name}: share of the time in which kernels run"][
                     "figure"])
@@ -93,7 +97,7 @@ class EndToEnd(Folder):
         # The points are none of the calibration's, and the seed's alone.
         points = (self.folder / "unseen.plan.jsonl").read_text()
         measured = {(r["workload"]["batch"], r["workload"]["sequence_length"])
-                    for r in acceptance.read_records(
+                    for r in read_records(
                         self.folder / "calibration.jsonl")}
         for point in map(json.loads, points.splitlines()):
             self.assertNotIn((point["batch"], point["sequence_length"]),
@@ -153,9 +157,9 @@ class Judge(Folder):
     def setUp(self):
         super().setUp()
         self.folder.mkdir()
-        settings = {**acceptance.SETTINGS, "made": "2026-01-01T00:00:00Z",
+        settings = {**SETTINGS, "made": "2026-01-01T00:00:00Z",
                     "device": "h100_sxm", "precisions": ["bf16"]}
-        acceptance.write_json(self.folder / "plan.json", settings)
+        write_json(self.folder / "plan.json", settings)
         self.points = [{"model": "bert-base-uncased", "batch": b,
                         "sequence_length": 77, "precision": "bf16",
                         "stack": "eager"} for b in (5, 9, 17)]
@@ -177,7 +181,7 @@ class Judge(Folder):
         self.step_time({"eager": 0.9, "fused": 0.7})
 
     def predict(self, made, times):
-        acceptance.write_json(self.folder / "predictions.json", {
+        write_json(self.folder / "predictions.json", {
             "made": made, "fit_s": 20.0, "points": [
                 {**p, "step_time_s": t, "step_time_low_s": 0.99 * t,
                  "step_time_high_s": 1.01 * t}
@@ -199,14 +203,14 @@ class Judge(Folder):
                    {**copy, "samples": [{"time_s": copy_s}]})
 
     def step_time(self, ratios):
-        acceptance.write_json(self.folder / "step_time_bf16.json", {
+        write_json(self.folder / "step_time_bf16.json", {
             "rows": [{"ratio": {k: v - 0.1 for k, v in ratios.items()},
                       "ratio_to_compiled": {"eager": 1.2, "fused": 1.1}},
                      {"ratio": ratios,
                       "ratio_to_compiled": {"eager": 1.3, "fused": 1.0}}]})
 
     def judged(self):
-        acceptance.write_json(self.folder / "run.json", self.state)
+        write_json(self.folder / "run.json", self.state)
         code, table = call("judge", self.folder)
         return code, table, self.rows()
 

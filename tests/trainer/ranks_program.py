@@ -116,6 +116,7 @@ def wait_until_it_listens(port, timeout=60):
         if wanted in Path("/proc/net/tcp").read_text():
             return
         time.sleep(0.001)
+    raise TimeoutError(f"nobody listens on port {port} after {timeout} s")
 
 
 def listeners(pid):

@@ -66,6 +66,48 @@ double CountedFlops(const TableRow& row, const Workload& workload) {
                             model::MicroBatchModelFlops(workload, rule.pairs));
 }
 
+// What a step takes by a figure of such a metric, in seconds; `sequences`: of
+// all its copies.
+double SecondsBy(const TableRow& row,
+                 const MetricRule& metric,
+                 double value,
+                 const Workload& workload,
+                 int64_t devices,
+                 double sequences) {
+  const double tokens =
+      sequences * static_cast<double>(workload.sequence_length);
+  switch (metric.metric) {
+    case Metric::kTime:
+    case Metric::kMicroTime:
+      return value * metric.unit;
+    case Metric::kSteps:
+      return 1.0 / value;
+    case Metric::kSequences:
+      // Documents are what is counted where several are packed.
+      return sequences * static_cast<double>(workload.documents) / value;
+    case Metric::kTokens:
+      return tokens / value;
+    case Metric::kTokensOfDevice:
+      return tokens / (static_cast<double>(devices) * value);
+    case Metric::kEpoch:
+      return value * metric.unit * sequences / SamplesOf(row);
+    case Metric::kFlopsOfDevice:
+      return CountedFlops(row, workload) /
+             (static_cast<double>(model::RanksOfModel(workload.parallel)) *
+              value * metric.unit);
+    case Metric::kShareOfPeak:
+    case Metric::kPowerOfDevice:
+    case Metric::kPeakAllocated:
+    case Metric::kPeakReserved:
+    case Metric::kPeakUsed:
+    case Metric::kPeakUnstated:
+    case Metric::kOutOfMemory:
+    case Metric::kFailed:
+      break;
+  }
+  ENSURE(false, "no metric of a time");
+}
+
 MemoryFigure FigureOf(Metric metric, const std::string& framework) {
   switch (metric) {
     case Metric::kPeakReserved:
@@ -111,48 +153,10 @@ model::Seconds<> TimeOf(const TableRow& row,
                         double value,
                         const Workload& workload,
                         int64_t devices) {
-  const int64_t of_model = model::RanksOfModel(workload.parallel);
+  const int64_t copies = devices / model::RanksOfModel(workload.parallel);
   const auto sequences = static_cast<double>(model::CheckedProduct(
-      {workload.batch, workload.accumulation, devices / of_model},
-      "batch per device"));
-  const double tokens =
-      sequences * static_cast<double>(workload.sequence_length);
-  double seconds = 0.0;
-  switch (metric.metric) {
-    case Metric::kTime:
-    case Metric::kMicroTime:
-      seconds = value * metric.unit;
-      break;
-    case Metric::kSteps:
-      seconds = 1.0 / value;
-      break;
-    case Metric::kSequences:
-      // Documents are what is counted where several are packed.
-      seconds = sequences * static_cast<double>(workload.documents) / value;
-      break;
-    case Metric::kTokens:
-      seconds = tokens / value;
-      break;
-    case Metric::kTokensOfDevice:
-      seconds = tokens / (static_cast<double>(devices) * value);
-      break;
-    case Metric::kEpoch:
-      seconds = value * metric.unit * sequences / SamplesOf(row);
-      break;
-    case Metric::kFlopsOfDevice:
-      seconds = CountedFlops(row, workload) /
-                (static_cast<double>(of_model) * value * metric.unit);
-      break;
-    case Metric::kShareOfPeak:
-    case Metric::kPowerOfDevice:
-    case Metric::kPeakAllocated:
-    case Metric::kPeakReserved:
-    case Metric::kPeakUsed:
-    case Metric::kPeakUnstated:
-    case Metric::kOutOfMemory:
-    case Metric::kFailed:
-      ENSURE(false, "no metric of a time");
-  }
+      {workload.batch, workload.accumulation, copies}, "batch per device"));
+  double seconds = SecondsBy(row, metric, value, workload, devices, sequences);
   if (HoldsEvaluations(row, metric)) {
     seconds /=
         1.0 +

@@ -49,11 +49,14 @@ bool StatesWays(const TableRow& row, const WaysColumns& columns) {
   });
 }
 
-// 1: it is not split so, or nobody says. Throws Unused for no whole number.
+// 1: it is not split so, or nobody says. Throws Unused for no whole number of
+// devices.
 int64_t WaysOf(const TableRow& row, const WaysColumns& columns) {
   for (const std::string_view column : columns) {
     if (row.Blank(column)) continue;
-    return std::max<int64_t>(1, row.WholeNumber(column, column));
+    const int64_t ways = row.WholeNumber(column, column);
+    if (ways <= model::kMostDevices) return ways;
+    throw Unused{fmt::format("{} is no number of devices", column)};
   }
   return 1;
 }
@@ -131,15 +134,15 @@ int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   return stated;
 }
 
-// A way to split a model: its columns, and how notes say that it is of
-// more than one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python,
-// "pp 12-14" are pages.
+// A way to split a model: its columns, and how notes say that it is of more than
+// one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python, "pp 12-14"
+// are pages.
 struct Split {
   WaysColumns columns;
   std::regex in_notes;
 };
 
-Split SplitOf(const WaysColumns& columns) {
+Split SplitBy(const WaysColumns& columns) {
   return {
       columns,
       std::regex(fmt::format(
@@ -149,10 +152,10 @@ Split SplitOf(const WaysColumns& columns) {
 
 // Made once, since a pattern takes longer to make than to look for.
 const std::array<Split, 4>& Splits() {
-  static const std::array<Split, 4> splits = {SplitOf(kTensorColumns),
-                                              SplitOf(kPipelineColumns),
-                                              SplitOf(kContextColumns),
-                                              SplitOf(kExpertColumns)};
+  static const std::array<Split, 4> splits = {SplitBy(kTensorColumns),
+                                              SplitBy(kPipelineColumns),
+                                              SplitBy(kContextColumns),
+                                              SplitBy(kExpertColumns)};
   return splits;
 }
 
@@ -167,31 +170,35 @@ model::StageCut StageCutOf(const TableRow& row) {
   return model::StageCut::kBlocks;
 }
 
-// How ranks have parts of a model.
-void SetSplit(const TableRow& row, model::Parallel& parallel) {
-  parallel.tensor = WaysOf(row, kTensorColumns);
-  parallel.context = WaysOf(row, kContextColumns);
-  parallel.expert = WaysOf(row, kExpertColumns);
-  parallel.pipeline = WaysOf(row, kPipelineColumns);
-  parallel.sequence =
-      parallel.tensor > 1 &&
-      SaysAny(Lowered(row.StackWords()), RulesOfTables().sequence_parallel);
-  if (parallel.tensor > 1) {
-    const std::string words = Lowered(row.StackWords());
-    for (const TensorOverlapRule& rule : RulesOfTables().tensor_overlaps) {
-      if (!Contains(words, rule.words)) continue;
-      parallel.tensor_overlap = rule.overlap;
-      break;
-    }
+// What sums within layers go on beside, of a stack of such words.
+model::TensorOverlap TensorOverlapOf(const std::string& words) {
+  for (const TensorOverlapRule& rule : RulesOfTables().tensor_overlaps) {
+    if (Contains(words, rule.words)) return rule.overlap;
   }
-  if (parallel.pipeline == 1) return;
-  parallel.stages = StageCutOf(row);
+  return model::TensorOverlap::kNone;
+}
+
+// In how many chunks a stage has its blocks.
+int64_t ChunksOf(const TableRow& row) {
+  if (!row.Blank("vpp")) return row.WholeNumber("vpp", "chunks of a stage");
   static const std::regex interleaved(
       R"(\binterleaved pipeline stages (\d{1,3})\b)");
-  parallel.chunks =
-      row.Blank("vpp")
-          ? NumberIn(Lowered(row.AllNotes()), interleaved).value_or(1)
-          : row.WholeNumber("vpp", "chunks of a stage");
+  return NumberIn(Lowered(row.AllNotes()), interleaved).value_or(1);
+}
+
+// How ranks have parts of a model.
+model::Parallel PartsOfModel(const TableRow& row) {
+  model::Parallel parallel = WaysOfModel(row);
+  if (parallel.tensor > 1) {
+    const std::string words = Lowered(row.StackWords());
+    parallel.sequence = SaysAny(words, RulesOfTables().sequence_parallel);
+    parallel.tensor_overlap = TensorOverlapOf(words);
+  }
+  if (parallel.pipeline > 1) {
+    parallel.stages = StageCutOf(row);
+    parallel.chunks = ChunksOf(row);
+  }
+  return parallel;
 }
 
 // "tensor parallel 1" is none.
@@ -214,23 +221,25 @@ void RefuseSplit(const TableRow& row) {
   // Columns say more than notes.
   const bool stated =
       StatesWays(row, kTensorColumns) && StatesWays(row, kPipelineColumns);
-  if (!stated && !denied && SaysAny(stack, RulesOfTables().splits)) {
-    throw Unused{"tensor or pipeline parallel"};
-  }
+  const bool named =
+      !stated && !denied && SaysAny(stack, RulesOfTables().splits);
   const std::string notes = Lowered(row.AllNotes());
-  for (const Split& split : Splits()) {
-    if (!StatesWays(row, split.columns) &&
-        std::regex_search(notes, split.in_notes)) {
-      throw Unused{"tensor or pipeline parallel"};
-    }
-  }
+  const bool counted =
+      std::any_of(Splits().begin(), Splits().end(), [&](const Split& split) {
+        return !StatesWays(row, split.columns) &&
+               std::regex_search(notes, split.in_notes);
+      });
+  if (named || counted) throw Unused{"tensor or pipeline parallel"};
 }
 
-int64_t TensorRanksOf(const TableRow& row) {
-  return WaysOf(row, kTensorColumns);
+model::Parallel WaysOfModel(const TableRow& row) {
+  model::Parallel ways;
+  ways.tensor = WaysOf(row, kTensorColumns);
+  ways.context = WaysOf(row, kContextColumns);
+  ways.expert = WaysOf(row, kExpertColumns);
+  ways.pipeline = WaysOf(row, kPipelineColumns);
+  return ways;
 }
-
-int64_t StagesOf(const TableRow& row) { return WaysOf(row, kPipelineColumns); }
 
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
   if (!row.Blank("grad_accum")) {
@@ -257,9 +266,7 @@ int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
 // the whole batch.
 void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
-  const int64_t of_model = WaysOf(row, kTensorColumns) *
-                           WaysOf(row, kContextColumns) *
-                           WaysOf(row, kPipelineColumns);
+  const int64_t of_model = model::RanksOfModel(WaysOfModel(row));
   if (devices % of_model != 0) throw Unused{kSharingNotStated};
   const int64_t copies = devices / of_model;
   if (StatesWays(row, kCopiesColumns)) {
@@ -277,12 +284,11 @@ void RefuseSharedModel(const TableRow& row, const Workload& workload) {
 }
 
 model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
-  model::Parallel parallel;
+  model::Parallel parallel = PartsOfModel(row);
   SetOffload(row, parallel);
   // Tables without that column are of replicas; those of micro-batches are of
   // models that are shared more often than not.
   const bool stated = row.Has("sharding") || row.Has("micro_batch");
-  SetSplit(row, parallel);
   const int64_t copies = devices / model::RanksOfModel(parallel);
   if (!stated || copies * parallel.context == 1) return parallel;
   parallel.shard = ShardOf(row);

@@ -13,10 +13,9 @@ namespace trainfare::calibrate {
 // say.
 void RefuseSplit(const TableRow& row);
 
-// Ranks that have a part of each layer, and stages of a pipeline; 1: there are
-// none.
-int64_t TensorRanksOf(const TableRow& row);
-int64_t StagesOf(const TableRow& row);
+// How many ways ranks divide layers, sequences, experts and blocks, and nothing
+// else; 1: they do not, or nobody says. Throws Unused.
+model::Parallel WaysOfModel(const TableRow& row);
 
 // Micro-batches of a step. Work and batch are known. Throws Unused.
 int64_t AccumulationOf(const TableRow& row, const model::Workload& workload);

@@ -175,7 +175,7 @@ void PadVocabulary(const TableRow& row, Architecture& architecture) {
   for (const PaddedVocabulary& padded : RulesOfTables().padded_vocabularies) {
     if (!Contains(row.StackWords(), padded.words)) continue;
     architecture.vocabulary = model::CeilToMultiple(
-        architecture.vocabulary, padded.multiple * TensorRanksOf(row));
+        architecture.vocabulary, padded.multiple * WaysOfModel(row).tensor);
     return;
   }
 }
@@ -337,7 +337,7 @@ void RefuseDoubtful(const TableRow& row) {
   for (const Doubt& doubt : RulesOfTables().doubts) {
     const std::string& notes = row[doubt.column];
     if (!Contains(notes, doubt.words)) continue;
-    if (doubt.of_pipelines && StagesOf(row) == 1) continue;
+    if (doubt.of_pipelines && WaysOfModel(row).pipeline == 1) continue;
     const bool trusted = !doubt.but.empty() && Contains(notes, doubt.but) &&
                          row["metric"] != doubt.but_metric;
     if (!trusted) throw Unused{doubt.reason};

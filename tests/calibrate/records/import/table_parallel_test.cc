@@ -226,6 +226,18 @@ TEST_CASE("ranks that divide sequences are no copies") {
   CHECK(copies("2", "4").observations.empty());
 }
 
+// 2^32 by 2^32 is none in 64 bits.
+TEST_CASE("ways that no devices have are no row's") {
+  for (const char* ways : {"4294967296", "3037000500", "1048577"}) {
+    CAPTURE(ways);
+    CHECK(ReasonOfDecoder(fmt::format(
+              "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,1,1,{},{},none,none,"
+              "bf16,none,,PyTorch,,pretrain,step_s,1,",
+              ways,
+              ways)) == "tp is no number of devices");
+  }
+}
+
 TEST_CASE("ranks that divide experts are among the copies") {
   const Table table = ParseTable(
       "device,n_devices,model,seq_len,micro_batch,grad_accum,global_batch,dp,"
