@@ -59,7 +59,7 @@ class TensorLister {
     } else if (a_.joint_projection()) {
       Linear("attention.self.query_key_value",
              a_.hidden,
-             a_.query_width() + a_.key_width() + a_.value_width(),
+             a_.projections_width(),
              bias);
     } else {
       Linear("attention.self.query", a_.hidden, a_.query_width(), bias);

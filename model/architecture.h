@@ -259,6 +259,10 @@ struct Architecture {
   int64_t query_width() const { return heads * query_head_size(); }
   int64_t key_width() const { return key_heads() * query_head_size(); }
   int64_t value_width() const { return key_heads() * context_head_size(); }
+  // Of queries, keys and values together.
+  int64_t projections_width() const {
+    return query_width() + key_width() + value_width();
+  }
   int64_t context_width() const { return heads * context_head_size(); }
   // Outputs of the products that keys and values of latent attention come of.
   int64_t key_value_down_width() const {

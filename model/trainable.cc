@@ -124,9 +124,8 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t h = a.hidden;
   if (OneAdapterOfProjections(w)) {
-    const int64_t all = a.query_width() + a.key_width() + a.value_width();
     return Chosen(w,
-                  {{&M::query, {"query", h, all, false}},
+                  {{&M::query, {"query", h, a.projections_width(), false}},
                    {&M::output, {"output", a.context_width(), h, false}}});
   }
   return Chosen(

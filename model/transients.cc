@@ -37,9 +37,8 @@ int64_t AttentionTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
-  const int64_t heads = w.batch * length *
-                        (a.query_width() + a.key_width() + a.value_width()) *
-                        width.element;
+  const int64_t heads =
+      w.batch * length * a.projections_width() * width.element;
   const int64_t scores = ScoresOnChip(w.stack.attention)
                              ? 0
                              : 2 * w.batch * a.heads * length * length *

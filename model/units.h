@@ -89,8 +89,6 @@ using FlopsPerByte = Quantity<-1, 1, 0, 0, 0, T>;
 template <class T = double>
 using JoulesPerFlop = Quantity<0, -1, 0, 0, 1, T>;
 template <class T = double>
-using JoulesPerByte = Quantity<-1, 0, 0, 0, 1, T>;
-template <class T = double>
 using UsdPerSecond = Quantity<0, 0, -1, 1, 0, T>;
 
 namespace internal {
@@ -194,7 +192,6 @@ constexpr Seconds<> Milliseconds(double value) {
 constexpr Seconds<> Microseconds(double value) {
   return Seconds<>(value * 1e-6);
 }
-constexpr Seconds<> Hours(double value) { return Seconds<>(value * 3600.0); }
 constexpr Bytes<> Byte(double value) { return Bytes<>(value); }
 constexpr Bytes<> KiB(double value) { return Bytes<>(value * 1024.0); }
 constexpr Bytes<> MiB(double value) { return Bytes<>(value * 1048576.0); }
@@ -202,9 +199,6 @@ constexpr Bytes<> GiB(double value) { return Bytes<>(value * 1073741824.0); }
 constexpr Bytes<> MB(double value) { return Bytes<>(value * 1e6); }
 constexpr Bytes<> GB(double value) { return Bytes<>(value * 1e9); }
 constexpr Flops<> Flop(double value) { return Flops<>(value); }
-constexpr FlopsPerSecond<> TFlopPerSecond(double value) {
-  return FlopsPerSecond<>(value * 1e12);
-}
 constexpr BytesPerSecond<> GBPerSecond(double value) {
   return BytesPerSecond<>(value * 1e9);
 }
@@ -213,27 +207,16 @@ constexpr UsdPerSecond<> DollarsPerHour(double value) {
   return UsdPerSecond<>(value / 3600.0);
 }
 constexpr Watts<> Watt(double value) { return Watts<>(value); }
-constexpr Joules<> Joule(double value) { return Joules<>(value); }
-constexpr Joules<> KilowattHours(double value) {
-  return Joules<>(value * 3.6e6);
-}
 constexpr Hertz<> Megahertz(double value) { return Hertz<>(value * 1e6); }
 
 // Readers, for the edges of the program.
 constexpr double ToSeconds(Seconds<> value) { return value.base(); }
-constexpr double ToMilliseconds(Seconds<> value) { return value.base() * 1e3; }
-constexpr double ToMicroseconds(Seconds<> value) { return value.base() * 1e6; }
 constexpr double ToBytes(Bytes<> value) { return value.base(); }
-constexpr double ToGiB(Bytes<> value) { return value.base() / 1073741824.0; }
 constexpr double ToDollars(Usd<> value) { return value.base(); }
 constexpr double ToDollarsPerHour(UsdPerSecond<> value) {
   return value.base() * 3600.0;
 }
 constexpr double ToWatts(Watts<> value) { return value.base(); }
 constexpr double ToJoules(Joules<> value) { return value.base(); }
-constexpr double ToKilowattHours(Joules<> value) {
-  return value.base() / 3.6e6;
-}
-constexpr double ToMegahertz(Hertz<> value) { return value.base() * 1e-6; }
 
 }  // namespace trainfare::model

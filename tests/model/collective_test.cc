@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 
 TEST_CASE("a ring costs two passes of n - 1 steps") {

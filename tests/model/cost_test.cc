@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 
 TEST_CASE("time is billed in whole pieces, and a least one") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 
 // docs/models/cpu.md, "One kernel": 1 GFLOP at 10 TFLOP/s is 100 us, 40 MB at

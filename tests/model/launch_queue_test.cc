@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 namespace {
 

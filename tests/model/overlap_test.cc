@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::model {
 namespace {

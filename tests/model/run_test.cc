@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 namespace {
 

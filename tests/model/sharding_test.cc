@@ -17,6 +17,7 @@
 #include "model/validate.h"
 #include "tests/model/llama_8b.h"
 #include "tests/model/refusal.h"
+#include "tests/units.h"
 
 namespace trainfare::model {
 namespace {

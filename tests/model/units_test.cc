@@ -4,6 +4,8 @@
 
 #include <type_traits>
 
+#include "tests/units.h"
+
 namespace trainfare::model {
 
 TEST_CASE("a quotient has the type of what it is") {

@@ -58,7 +58,7 @@ void DropInputBackward(Pass& pass, int64_t elements, int64_t width) {
 int64_t OutputsOf(const Workload& w, Matrix matrix, int64_t n) {
   const Architecture& a = w.architecture;
   if (matrix == Matrix::kQuery && OneAdapterOfProjections(w)) {
-    return a.query_width() + a.key_width() + a.value_width();
+    return a.projections_width();
   }
   return matrix == Matrix::kFeedForwardGate && OneAdapterOfGate(w) ? 2 * n : n;
 }

@@ -115,7 +115,7 @@ void ProjectionsForward(Pass& pass,
     BlockGemm(pass,
               "query, key and value projection",
               query_tokens,
-              a.query_width() + a.key_width() + a.value_width(),
+              a.projections_width(),
               h);
   } else {
     BlockGemm(pass, "query projection", query_tokens, a.query_width(), h);

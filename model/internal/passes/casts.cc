@@ -44,9 +44,7 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
                 layers * (a.latent_query > 0 ? 5 : 4));
       return;
     }
-    casts.Add(layers * h *
-                  (a.query_width() + a.key_width() + a.value_width() +
-                   a.context_width()),
+    casts.Add(layers * h * (a.projections_width() + a.context_width()),
               layers * (products * CastLaunches(w, a.attention_bias) +
                         CastLaunches(w, a.output_bias)));
   };

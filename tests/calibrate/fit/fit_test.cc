@@ -15,6 +15,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -14,6 +14,7 @@
 #include "model/validate.h"
 #include "tests/calibrate/records/replaced.h"
 #include "tests/model/walk_fields.h"
+#include "tests/units.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -17,6 +17,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/validate.h"
+#include "tests/units.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
 #include "tests/shared_data.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware {
 namespace {

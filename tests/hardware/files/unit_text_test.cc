@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "tests/units.h"
+
 namespace trainfare::hardware {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware {
 namespace {

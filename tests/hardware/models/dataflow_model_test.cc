@@ -5,6 +5,7 @@
 #include "hardware/models/dataflow.h"
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware::models {
 namespace {

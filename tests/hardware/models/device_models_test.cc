@@ -7,6 +7,7 @@
 
 #include "hardware/models/compiled_graph.h"
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware {
 namespace {

@@ -7,6 +7,7 @@
 #include "model/memory.h"
 #include "model/presets.h"
 #include "model/stack_rules.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware::models {
 namespace {

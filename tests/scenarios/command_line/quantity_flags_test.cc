@@ -4,6 +4,7 @@
 
 #include "model/error.h"
 #include "model/units.h"
+#include "tests/units.h"
 
 namespace trainfare::scenarios {
 

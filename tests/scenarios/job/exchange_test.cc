@@ -8,6 +8,7 @@
 #include "scenarios/job/estimate.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
+#include "tests/units.h"
 
 namespace trainfare::scenarios {
 namespace {

@@ -17,6 +17,7 @@
 #include "scenarios/job/fits.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
+#include "tests/units.h"
 
 namespace trainfare::scenarios {
 

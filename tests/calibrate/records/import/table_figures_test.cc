@@ -11,6 +11,7 @@
 #include "model/units.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/units.h"
 
 namespace trainfare::calibrate {
 namespace {

@@ -9,6 +9,7 @@
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
 #include "tests/hardware/models/gpu/volta.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware::models {
 namespace {

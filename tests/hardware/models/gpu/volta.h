@@ -10,6 +10,7 @@
 
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware::models {
 

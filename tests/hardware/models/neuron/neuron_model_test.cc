@@ -8,6 +8,7 @@
 #include "hardware/models/neuron/neuron.h"
 #include "model/padding.h"
 #include "model/presets.h"
+#include "tests/units.h"
 
 namespace trainfare::hardware::models {
 namespace {
