@@ -121,7 +121,7 @@ TEST_CASE("a model is found however people spell it") {
     CHECK(SpelledArchitecture("someone/" + preset.name)->name == preset.name);
   }
   // Other vocabularies, sizes and places are other models.
-  for (const char* none : {"mistral-7b-v0.2",
+  for (const char* none : {"mistral-7b-v0.4",
                            "llama-3-9b",
                            "llama",
                            "bert",

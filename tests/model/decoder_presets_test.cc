@@ -153,6 +153,35 @@ TEST_CASE("a block that predicts one token further") {
   CHECK(units.root.elements == 1'050'677'248);
 }
 
+// Not of Transformers. Grok-1: a block has 6144 x 128 x (2 x 48 + 2 x 8) =
+// 88,080,384 weights of attention, a router of 6144 x 8, 8 x 3 x 6144 x 32768 =
+// 4,831,838,208 of experts and four norms; tables of 131072 x 6144 once. Its
+// conversions that count them twice have 316,490,127,360. ChatGLM3-6B has
+// 6,243,584,000 in its own card.
+TEST_CASE("parameters of presets whose code is their own") {
+  const Architecture grok = FindArchitecture("grok-1");
+  const int64_t words = int64_t{131'072} * 6144;
+  const int64_t block = 88'080'384 + 6144 * 8 + 4'831'838'208 + 4 * 6144;
+  CHECK(TotalParameters(grok) == 64 * block + words + 6144);
+  CHECK(TotalParameters(grok) + words == 316'490'127'360);
+  CHECK(TotalParameters(FindArchitecture("chatglm3-6b")) == 6'243'584'000);
+}
+
+// Nemotron-4 15B: 3.1 B of embeddings and logits, 12.5 B of others (Parmar et
+// al. 2024, table 1); a block has 6144 x 128 x (2 x 48 + 2 x 8) of attention and
+// 2 x 6144 x 24576 of the feed-forward, without a gate.
+TEST_CASE("a decoder with a square of ReLU by hand") {
+  const Architecture a = FindArchitecture("nemotron4-15b");
+  CHECK(a.rotary_head_size == 64);
+  const int64_t block = 88'080'384 + int64_t{2} * 6144 * 24576;
+  CHECK(BlockMatrixElements(a) == 32 * block);
+  const int64_t norms = (int64_t{2} * 32 + 1) * 2 * 6144;
+  const int64_t words = int64_t{2} * 256'000 * 6144;
+  CHECK(TotalParameters(a) == 32 * block + norms + words);
+  CHECK(words == 3'145'728'000);
+  CHECK(TotalParameters(a) - words == 12'483'047'424);
+}
+
 // flash-attn's cross entropy reads and writes logits of two bytes; eager
 // operations widen and copy them.
 TEST_CASE("a loss of its own kernels") {

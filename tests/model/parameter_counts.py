@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints tests/model/parameter_counts.inc: parameters that Transformers builds
-on the meta device for presets of model/decoder_presets.cc and
+on the meta device for presets of model/internal/presets/ and
 model/encoder_presets.cc, with the head that each has: a language model's, or of
 an encoder two labels.
 
@@ -108,6 +108,27 @@ def roberta(*size):
                 type_vocab_size=1)
 
 
+def nemotron(*size, head):
+    return llama(*size, 256000, config=t.NemotronConfig, head_dim=head)
+
+
+def cohere(*size, config=t.CohereConfig, **more):
+    return llama(*size, 256000, True, config=config, **more)
+
+
+def granite33(*size):
+    return llama(*size, 49159, True, config=t.GraniteConfig)
+
+
+def olmo3(*size):
+    return llama(*size, 100278, config=t.Olmo3Config)
+
+
+def glm4(*size, bias):
+    return llama(*size, 151552, config=t.Glm4Config, head_dim=128,
+                 attention_bias=bias)
+
+
 def gpt_oss(layers, experts):
     return t.GptOssConfig(num_hidden_layers=layers, num_local_experts=experts)
 
@@ -166,6 +187,8 @@ PRESETS = {
     "llama-3.2-3b": llama(28, 3072, 24, 8, 8192, 128256, True),
     "llama-4-scout-17b-16e": llama4(16, 1, True),
     "llama-4-maverick-17b-128e": llama4(128, 2, False),
+    "llama-3.1-minitron-4b-width": llama(32, 3072, 32, 8, 9216, 128256,
+                                         head_dim=128),
     "codellama-7b": llama(32, 4096, 32, 32, 11008, 32016),
     "codellama-13b": llama(40, 5120, 40, 40, 13824, 32016),
     "codellama-34b": llama(48, 8192, 64, 8, 22016, 32000),
@@ -179,6 +202,8 @@ PRESETS = {
                             config=t.GraniteConfig),
     "granite-3.1-8b": llama(40, 4096, 32, 8, 12800, 49155, True,
                             config=t.GraniteConfig),
+    "granite-3.3-2b": granite33(40, 2048, 32, 8, 8192),
+    "granite-3.3-8b": granite33(40, 4096, 32, 8, 12800),
     "stablelm-3b": llama(32, 2560, 32, 32, 6912, 50304,
                          config=t.StableLmConfig),
     "stablelm-2-1.6b": llama(24, 2048, 32, 32, 5632, 100352,
@@ -190,6 +215,10 @@ PRESETS = {
     "smollm3-3b": llama(36, 2048, 16, 4, 11008, 128256, True,
                         config=t.SmolLM3Config),
     "mistral-7b": llama(32, 4096, 32, 8, 14336, 32768, config=t.MistralConfig),
+    "mistral-7b-v0.2": llama(32, 4096, 32, 8, 14336, 32000,
+                             config=t.MistralConfig),
+    "mistral-nemo-minitron-8b": llama(40, 4096, 32, 8, 11520, 131072,
+                                      config=t.MistralConfig, head_dim=128),
     "mistral-nemo-12b": llama(40, 5120, 32, 8, 14336, 131072,
                               config=t.MistralConfig, head_dim=128),
     "ministral-8b": llama(36, 4096, 32, 8, 12288, 131072,
@@ -269,10 +298,40 @@ PRESETS = {
     "olmo-2-13b": llama(40, 5120, 40, 40, 13824, 100352,
                         config=t.Olmo2Config),
     "olmo-2-32b": llama(64, 5120, 40, 8, 27648, 100352, config=t.Olmo2Config),
+    "olmo-3-7b": olmo3(32, 4096, 32, 32, 11008),
+    "olmo-3-32b": olmo3(64, 5120, 40, 8, 27648),
     "olmoe-1b-7b": llama(16, 2048, 16, 16, 1024, 50304, config=t.OlmoeConfig,
                          num_experts=64, num_experts_per_tok=8),
     "glm-4-9b": llama(40, 4096, 32, 2, 13696, 151552, config=t.GlmConfig,
                       head_dim=128, attention_bias=True),
+    "glm-4-9b-0414": glm4(40, 4096, 32, 2, 13696, bias=True),
+    "glm-4-32b-0414": glm4(61, 6144, 48, 2, 23040, bias=False),
+    "seed-oss-36b": llama(64, 5120, 80, 8, 27648, 155136,
+                          config=t.SeedOssConfig),
+    "exaone-4.0-1.2b": llama(30, 2048, 32, 8, 4096, 102400, True,
+                             config=t.Exaone4Config, sliding_window=None,
+                             layer_types=30 * ["full_attention"]),
+    "exaone-4.0-32b": llama(64, 5120, 40, 8, 27392, 102400,
+                            config=t.Exaone4Config),
+    "hunyuan-7b": llama(32, 4096, 32, 8, 14336, 128167, True,
+                        config=t.HunYuanDenseV1Config, head_dim=128),
+    "ernie-4.5-0.3b": t.Ernie4_5Config(),
+    "ernie-4.5-21b-a3b": t.Ernie4_5_MoeConfig(),
+    "afm-4.5b": llama(36, 2560, 20, 4, 18432, 128004, config=t.ArceeConfig,
+                      head_dim=128),
+    "nemotron-3-8b": nemotron(32, 4096, 32, 32, 16384, head=128),
+    "nemotron-4-15b": nemotron(32, 6144, 48, 8, 24576, head=128),
+    "nemotron-4-340b": nemotron(96, 18432, 96, 8, 73728, head=192),
+    "minitron-4b": nemotron(32, 3072, 24, 8, 9216, head=128),
+    "minitron-8b": nemotron(32, 4096, 48, 8, 16384, head=128),
+    "command-r-v01": cohere(40, 8192, 64, 64, 22528),
+    "command-r-08-2024": cohere(40, 8192, 64, 8, 24576),
+    "command-r-plus": cohere(64, 12288, 96, 8, 33792, use_qk_norm=True),
+    "aya-expanse-8b": cohere(32, 4096, 32, 8, 14336),
+    "command-r7b-12-2024": cohere(32, 4096, 32, 8, 14336,
+                                  config=t.Cohere2Config),
+    "command-a-03-2025": cohere(64, 12288, 96, 8, 36864,
+                                config=t.Cohere2Config),
     "glm-4.5-air": glm_moe(46, 4096, 96, 8, 10944, 151552, dense=1,
                            experts=128, inner=1408, norm=False),
     "glm-4.5": glm_moe(92, 5120, 96, 8, 12288, 151552, dense=3, experts=160,
@@ -368,7 +427,8 @@ def count(config):
     with torch.device("meta"):
         model = head(config).from_config(config)
     model.tie_weights()
-    return sum(p.numel() for p in model.parameters())  # a tied one once
+    # A tied one once; what balances ERNIE's experts does not train.
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def main():

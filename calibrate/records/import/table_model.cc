@@ -83,6 +83,7 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     a.unrotated_layers = a.unrotated_layers * *layers / a.layers;
   }
   a.layers = layers.value_or(a.layers);
+  a.dense_layers = std::min(a.dense_layers, a.layers);
   a.hidden = hidden.value_or(a.hidden);
   a.heads = heads.value_or(a.heads);
   if (wide) {
@@ -114,6 +115,22 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
         std::clamp(LengthOf(row), a.positions, model::kLongestSequence);
   }
   if (Contains(row["stack_notes"], "tied embeddings")) a.untied_output = false;
+  return a;
+}
+
+// "deepseekv2-l4" with 4 in its column of layers: so many blocks of a preset,
+// from its first one on, as benchmarks of a part of a model have them.
+std::optional<Architecture> CutModel(const TableRow& row,
+                                     const std::string& name) {
+  const auto layers = row.Count("layers");
+  if (!layers) return std::nullopt;
+  const std::string cut = fmt::format("-l{}", *layers);
+  if (!name.ends_with(cut)) return std::nullopt;
+  const Architecture* whole = model::SpelledArchitecture(
+      std::string_view(name).substr(0, name.size() - cut.size()));
+  if (whole == nullptr || *layers > whole->layers) return std::nullopt;
+  Architecture a = OfFamily(row, *whole, /*of_name=*/true);
+  a.name = name;
   return a;
 }
 
@@ -159,6 +176,7 @@ Architecture ArchitectureOf(const TableRow& row) {
   if (const Architecture* preset = model::SpelledArchitecture(name)) {
     return OfFamily(row, *preset, /*of_name=*/true);
   }
+  if (const auto cut = CutModel(row, name)) return *cut;
   for (const ModelFamily& family : rules.model_families) {
     if (!dashed.starts_with(family.beginning)) continue;
     for (const std::string& words : family.stated) {

@@ -1,0 +1,220 @@
+// Decoders whose tokens go to some of many experts.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/internal/presets/decoder_parts.h"
+#include "model/internal/presets/families.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+Architecture QwenMoe() {
+  Architecture a = Experts(
+      Qwen2("qwen1.5-moe-a2.7b", {24, 2048, 16, 16, 5632, 151936, 8192}),
+      {60, 4, 1408, 5632});
+  a.shared_expert_gate = true;
+  return a;
+}
+
+// Muennighoff et al. 2024: 64 experts in place of each feed-forward.
+Architecture Olmoe() {
+  Architecture a =
+      Experts(Llama("olmoe-1b-7b", {16, 2048, 16, 16, 1024, 50304, 4096}),
+              {64, 8, 1024});
+  a.query_key_norm = QueryKeyNorm::kWhole;
+  return a;
+}
+
+// Meta 2025: one expert a token beside a shared one, as wide; of four blocks three
+// see their chunk of 8192 tokens alone, and the fourth has no positions.
+Architecture Llama4(std::string name,
+                    const Dimensions& d,
+                    int64_t experts,
+                    int64_t expert_period) {
+  Architecture a = Experts(HeadSize(Llama(std::move(name), d), 128),
+                           {experts, 1, 8192, 8192});
+  a = Unrotated(Windowed(a, 8192, d.layers - d.layers / 4), d.layers / 4);
+  a.chunked_window = true;
+  a.expert_period = expert_period;
+  return a;
+}
+
+// The smaller one has norms of queries and keys where they rotate.
+Architecture Llama4Scout() {
+  Architecture a = Llama4("llama-4-scout-17b-16e",
+                          {48, 5120, 40, 8, 16384, 202048, 10'485'760},
+                          16,
+                          1);
+  a.query_key_norm = QueryKeyNorm::kRotated;
+  return a;
+}
+
+// Databricks 2024: LayerNorm without biases, one matrix for query, key and value,
+// which are clipped.
+Architecture Dbrx() {
+  Architecture a = Experts(
+      Llama("dbrx", {40, 6144, 48, 8, 10752, 100352, 32768}), {16, 4, 10752});
+  a.norm = Norm::kLayer;
+  a.separate_projections = false;
+  a.clipped_projections = true;
+  return a;
+}
+
+// Abdin et al. 2024: LayerNorm, and biases of attention and logits.
+Architecture PhiMoe() {
+  Architecture a =
+      Experts(Llama("phi-3.5-moe", {32, 4096, 32, 8, 6400, 32064, 131072}),
+              {16, 2, 6400});
+  a.norm = Norm::kLayer;
+  a.norm_bias = true;
+  a.attention_bias = a.output_bias = a.logits_bias = true;
+  return a;
+}
+
+// GLM-4.5 team 2025: a shared expert beside the routed ones.
+Architecture GlmMoe(std::string name,
+                    const Dimensions& d,
+                    const ExpertDimensions& experts,
+                    int64_t dense_layers) {
+  Architecture a = Experts(Glm(std::move(name), d), experts);
+  a.dense_layers = dense_layers;
+  return a;
+}
+
+Architecture Glm45() {
+  Architecture a = GlmMoe("glm-4.5",
+                          {92, 5120, 96, 8, 12288, 151552, 131072},
+                          {160, 8, 1536, 1536},
+                          3);
+  a.query_key_norm = QueryKeyNorm::kHead;
+  return a;
+}
+
+// DeepSeek-AI 2024: latent attention with heads of 128 + 64 and values of 128.
+Architecture DeepSeek(std::string name,
+                      const Dimensions& d,
+                      int64_t latent_query,
+                      const ExpertDimensions& experts,
+                      int64_t dense_layers) {
+  Architecture a = Experts(Llama(std::move(name), d), experts);
+  a.head_size = 192;
+  a.value_head_size = 128;
+  a.rotary_head_size = 64;
+  a.latent_query = latent_query;
+  a.latent_key_value = 512;
+  a.dense_layers = dense_layers;
+  return a;
+}
+
+// OpenAI 2025: biases, sinks, every other block a window of 128.
+Architecture GptOss(std::string name, int64_t layers, int64_t experts) {
+  Architecture a = Windowed(
+      Experts(HeadSize(Llama(std::move(name),
+                             {layers, 2880, 64, 8, 2880, 201088, 131072}),
+                       64),
+              {experts, 4, 2880}),
+      128,
+      layers / 2);
+  a.attention_bias = a.output_bias = a.attention_sinks = true;
+  a.router_bias = a.expert_bias = true;
+  return a;
+}
+
+// xAI 2024, "Grok-1", model.py and run.py as released: norms before and behind,
+// gated GELU (by tanh, JAX's), scores within a cap.
+Architecture Grok1() {
+  Architecture a = Tied(Experts(
+      Llama("grok-1", {64, 6144, 48, 8, 32768, 131072, 8192}), {8, 2, 32768}));
+  a.norm_placement = NormPlacement::kBoth;
+  a.activation = Activation::kGeluTanh;
+  a.attention_soft_cap = true;
+  return a;
+}
+
+// Baidu ERNIE Team 2025: shared experts, and a first block without experts.
+Architecture ErnieMoe() {
+  Architecture a = Experts(
+      Tied(HeadSize(
+          Llama("ernie-4.5-21b-a3b", {28, 2560, 20, 4, 12288, 103424, 131072}),
+          128)),
+      {64, 6, 1536, int64_t{2} * 1536});
+  a.dense_layers = 1;
+  return a;
+}
+
+}  // namespace
+
+// Long because it is a table: a row a model.
+std::vector<Architecture> ExpertPresets() {
+  return {
+      // meta-llama/Llama-4-*-Instruct, of which the text model
+      Llama4Scout(),
+      Llama4("llama-4-maverick-17b-128e",
+             {48, 5120, 40, 8, 16384, 202048, 1'048'576},
+             128,
+             2),
+      // mistralai/Mixtral-8x7B-v0.1, 8x22B-v0.1
+      Experts(Llama("mixtral-8x7b", {32, 4096, 32, 8, 14336, 32000, 32768}),
+              {8, 2, 14336}),
+      Experts(Llama("mixtral-8x22b", {56, 6144, 48, 8, 16384, 32000, 65536}),
+              {8, 2, 16384}),
+      // Its instructed checkpoints and v0.3
+      Experts(
+          Llama("mixtral-8x22b-v0.3", {56, 6144, 48, 8, 16384, 32768, 65536}),
+          {8, 2, 16384}),
+      // Qwen/Qwen3-*-A*, Qwen1.5-MoE-A2.7B
+      Experts(Qwen3("qwen3-30b-a3b", {48, 2048, 32, 4, 6144, 151936, 40960}),
+              {128, 8, 768}),
+      Experts(Qwen3("qwen3-235b-a22b", {94, 4096, 64, 4, 12288, 151936, 40960}),
+              {128, 8, 1536}),
+      Experts(Qwen3("qwen3-coder-480b-a35b",
+                    {62, 6144, 96, 8, 8192, 151936, 262144}),
+              {160, 8, 2560}),
+      QwenMoe(),
+      // microsoft/Phi-3.5-MoE-instruct, databricks/dbrx-base
+      PhiMoe(),
+      Dbrx(),
+      // allenai/OLMoE-1B-7B-0924
+      Olmoe(),
+      // zai-org/GLM-4.5-Air, GLM-4.5
+      GlmMoe("glm-4.5-air",
+             {46, 4096, 96, 8, 10944, 151552, 131072},
+             {128, 8, 1408, 1408},
+             1),
+      Glm45(),
+      // deepseek-ai/DeepSeek-V2-Lite, V2, V3
+      DeepSeek("deepseek-v2-lite",
+               {27, 2048, 16, 16, 10944, 102400, 163840},
+               0,
+               {64, 6, 1408, int64_t{2} * 1408},
+               1),
+      DeepSeek("deepseek-v2",
+               {60, 5120, 128, 128, 12288, 102400, 163840},
+               1536,
+               {160, 6, 1536, int64_t{2} * 1536},
+               1),
+      DeepSeek("deepseek-v3",
+               {61, 7168, 128, 128, 18432, 129280, 163840},
+               1536,
+               {256, 8, 2048, 2048},
+               3),
+      // moonshotai/Kimi-K2-Instruct: DeepSeek-V3 of more experts, fewer heads
+      DeepSeek("kimi-k2",
+               {61, 7168, 64, 64, 18432, 163840, 131072},
+               1536,
+               {384, 8, 2048, 2048},
+               1),
+      // openai/gpt-oss-20b, gpt-oss-120b
+      GptOss("gpt-oss-20b", 24, 32),
+      GptOss("gpt-oss-120b", 36, 128),
+      // xai-org/grok-1
+      Grok1(),
+      // baidu/ERNIE-4.5-21B-A3B-PT
+      ErnieMoe(),
+  };
+}
+
+}  // namespace trainfare::model::internal

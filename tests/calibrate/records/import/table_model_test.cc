@@ -1,0 +1,73 @@
+#include "calibrate/records/import/table_model.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "model/presets.h"
+#include "tests/calibrate/records/import/table_rows.h"
+
+namespace trainfare::calibrate {
+namespace {
+
+// `dimensions`: hidden, layers, heads, kv_heads, intermediate, vocab.
+std::string RowOf(std::string_view model, std::string_view dimensions) {
+  return fmt::format(
+      "H100-SXM5-80GB,8,{},{},4096,1,4,32,8,1,1,zero1,none,bf16,none,,"
+      "Megatron-LM,,pretrain,step_s,300,",
+      model,
+      dimensions);
+}
+
+model::Architecture NetworkOf(std::string_view model,
+                              std::string_view dimensions) {
+  const Table table = ParseDecoder(RowOf(model, dimensions) + "\n");
+  CAPTURE(model);
+  REQUIRE(table.observations.size() == 1);
+  return table.observations[0].workload.architecture;
+}
+
+// DeepSeek-V2's first block has no experts.
+TEST_CASE("a name may say how many blocks of a model there are") {
+  const std::string columns = "5120,4,128,128,1536,102400";
+  const model::Architecture cut = NetworkOf("deepseekv2-l4", columns);
+  CHECK(cut.name == "deepseekv2-l4");
+  model::Architecture whole = model::FindArchitecture("deepseek-v2");
+  CHECK(cut.layers == 4);
+  CHECK(cut.dense_layers == 1);
+  CHECK(cut.intermediate == 12288);
+  CHECK(cut.expert_intermediate == 1536);
+  whole.name = cut.name;
+  whole.layers = 4;
+  CHECK(cut == whole);
+  // Fewer than its blocks without experts.
+  const model::Architecture dense =
+      NetworkOf("deepseekv3-l2", "7168,2,128,128,2048,129280");
+  CHECK(dense.dense_layers == 2);
+  CHECK(dense.expert_layers() == 0);
+  // More than there are, or others than the column says, are no part of it.
+  CHECK(ReasonOfDecoder(RowOf("deepseekv2-l64", "5120,64,128,128,1536,102400"))
+            .starts_with("model: deepseekv2-l64 is not known"));
+  CHECK(ReasonOfDecoder(RowOf("deepseekv2-l5", columns))
+            .starts_with("model: deepseekv2-l5 is not known"));
+}
+
+TEST_CASE("a model of a family has its blocks and a row's dimensions") {
+  const model::Architecture grok =
+      NetworkOf("grok1-314b", "6144,64,48,8,32768,131072");
+  CHECK(grok.name == "grok1-314b");
+  CHECK(grok.norm_placement == model::NormPlacement::kBefore);
+  CHECK(grok.untied_output);
+  CHECK(grok.query_head_size() == 128);
+  CHECK(grok.expert_intermediate == 32768);
+  CHECK(grok.experts == 8);
+  const model::Architecture nemotron =
+      NetworkOf("nemotron4-15b", "6144,32,48,8,24576,256000");
+  CHECK(nemotron.name == "nemotron-4-15b");
+  CHECK(nemotron.activation == model::Activation::kReluSquared);
+}
+
+}  // namespace
+}  // namespace trainfare::calibrate
