@@ -113,7 +113,7 @@ SentGradients SentOf(const GradientCompression& compression,
   switch (compression.kind) {
     case CompressionKind::kNone:
       return {plain * width, 1};
-    case CompressionKind::kHalf:
+    case CompressionKind::kTo16Bits:
       return {plain * std::min(width, kHalf), 1};
     case CompressionKind::kPowerSgd:
       // P and Q one after the other; what is sent whole goes first.
@@ -128,7 +128,7 @@ void AppendCompressionKernels(const Workload& w, std::vector<Kernel>& kernels) {
   switch (w.compression.kind) {
     case CompressionKind::kNone:
       return;
-    case CompressionKind::kHalf: {
+    case CompressionKind::kTo16Bits: {
       // Sums of shards go in 16 bits as they are made; a hook of plain ranks
       // takes what it is given (PyTorch's default_hooks.py).
       if (w.parallel.shard != Shard::kNone && NarrowWeights(w)) return;

@@ -186,8 +186,9 @@ int64_t GradientWidth(const Workload& w) {
 
 int64_t SumWidth(const Workload& w) {
   const int64_t kept = GradientWidth(w);
-  return w.compression.kind == CompressionKind::kHalf ? std::min(kept, kHalf)
-                                                      : kept;
+  return w.compression.kind == CompressionKind::kTo16Bits
+             ? std::min(kept, kHalf)
+             : kept;
 }
 
 }  // namespace trainfare::model

@@ -69,14 +69,14 @@ struct Trainable {
 // What is done to gradients before they are sent to the other devices.
 enum class CompressionKind {
   kNone,
-  kHalf,      // cast to 16 bits and back
+  kTo16Bits,  // cast to 16 bits and back
   kPowerSgd,  // a low-rank approximation of every matrix
 };
 template <>
 inline constexpr auto kWords<CompressionKind> =
     Words<CompressionKind>("gradient compression",
                            {{CompressionKind::kNone, "none"},
-                            {CompressionKind::kHalf, "half"},
+                            {CompressionKind::kTo16Bits, "half"},
                             {CompressionKind::kPowerSgd, "power_sgd"}});
 struct GradientCompression {
   CompressionKind kind = CompressionKind::kNone;

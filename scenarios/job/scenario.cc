@@ -251,7 +251,7 @@ model::GradientCompression ReadCompression(const Reader& root) {
     compression.kind = root.Choice<model::CompressionKind>(
         "gradient_compression",
         {{"none", model::CompressionKind::kNone},
-         {"half", model::CompressionKind::kHalf}});
+         {"half", model::CompressionKind::kTo16Bits}});
     return compression;
   }
   const Reader map = root.Map("gradient_compression");

@@ -21,7 +21,7 @@ Workload BertToSend() {
 
 TEST_CASE("half sends two bytes an element, however wide gradients are") {
   const auto tensors = TrainableTensorsOf(BertToSend());
-  const GradientCompression half{CompressionKind::kHalf, 0};
+  const GradientCompression half{CompressionKind::kTo16Bits, 0};
   const int64_t elements = 109'483'778;
   CHECK(SentOf({}, tensors, 4).bytes == 4 * elements);
   CHECK(SentOf(half, tensors, 4).bytes == 2 * elements);
@@ -49,7 +49,7 @@ TEST_CASE("power_sgd sends two thin factors a matrix and vectors whole") {
 
 TEST_CASE("half adds a cast before and one after every bucket") {
   Workload w = BertToSend();
-  w.compression = {CompressionKind::kHalf, 0};
+  w.compression = {CompressionKind::kTo16Bits, 0};
   std::vector<Kernel> kernels;
   AppendCompressionKernels(w, kernels);
   REQUIRE(kernels.size() == 2);
@@ -87,7 +87,7 @@ TEST_CASE("power_sgd adds three thin products a matrix") {
 TEST_CASE("compression runs once a step, however many micro-batches") {
   Workload w = BertToSend();
   const int64_t plain = ExpandKernels(w).Counts(Phase::kOptimizer).launches;
-  w.compression = {CompressionKind::kHalf, 0};
+  w.compression = {CompressionKind::kTo16Bits, 0};
   w.accumulation = 4;
   const KernelList list = ExpandKernels(w);
   const auto buckets =

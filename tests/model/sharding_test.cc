@@ -263,7 +263,7 @@ TEST_CASE("gradients of shared state are summed in 16 bits where asked") {
   };
   const int64_t before = launches();
   const double wide = Held(w, "communication buckets");
-  w.compression.kind = CompressionKind::kHalf;
+  w.compression.kind = CompressionKind::kTo16Bits;
   Validate(w);
   const ShardUnit block = ShardUnitsOf(w).blocks.front().unit;
   CHECK(SummedBytes(w, block) == 2 * 218'112'000);

@@ -432,7 +432,7 @@ Workload WorkloadOf(const TableRow& row,
       ContainsAny(row.StackWords(), RulesOfTables().embedding_units);
   if (workload.parallel.shard != model::Shard::kNone &&
       ContainsAny(row.StackWords(), RulesOfTables().narrow_sums)) {
-    workload.compression.kind = model::CompressionKind::kHalf;
+    workload.compression.kind = model::CompressionKind::kTo16Bits;
   }
   SetFp8(row, workload);
   return workload;

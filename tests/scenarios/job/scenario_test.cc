@@ -159,7 +159,7 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
   // The matrices of the paper where none are named.
   CHECK(read("trainable: { lora: { rank: 4 } }").workload.trainable.lora.value);
   CHECK(read("gradient_compression: half").workload.compression.kind ==
-        model::CompressionKind::kHalf);
+        model::CompressionKind::kTo16Bits);
   CHECK(read("gradient_compression: { power_sgd: 4 }")
             .workload.compression.rank == 4);
   CHECK(read("compiler_level: 3").workload.stack.compiler_level == 3);

@@ -167,7 +167,7 @@ TEST_CASE("compressed gradients leave less to wait for") {
     return EstimateStep(predictor, scenario.workload, on);
   };
   const auto plain = step({}, cluster);
-  const auto half = step({model::CompressionKind::kHalf, 0}, cluster);
+  const auto half = step({model::CompressionKind::kTo16Bits, 0}, cluster);
   const auto factors = step({model::CompressionKind::kPowerSgd, 4}, cluster);
   CHECK(half.communication < plain.communication);
   CHECK(factors.communication < half.communication);
@@ -175,7 +175,7 @@ TEST_CASE("compressed gradients leave less to wait for") {
   CHECK(half.optimizer.total() > plain.optimizer.total());
   CHECK(factors.optimizer.total() > half.optimizer.total());
   // One device sends nothing and compresses nothing.
-  CHECK(step({model::CompressionKind::kHalf, 0}, ClusterOf(v100, 1))
+  CHECK(step({model::CompressionKind::kTo16Bits, 0}, ClusterOf(v100, 1))
             .optimizer.total() ==
         step({}, ClusterOf(v100, 1)).optimizer.total());
 }

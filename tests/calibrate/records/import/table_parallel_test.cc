@@ -275,7 +275,8 @@ TEST_CASE("ranks that share state may sum gradients in 16 bits") {
     return table.observations[0].workload.compression.kind;
   };
   using model::CompressionKind;
-  CHECK(compression("fsdp", "mixed precision PURE") == CompressionKind::kHalf);
+  CHECK(compression("fsdp", "mixed precision PURE") ==
+        CompressionKind::kTo16Bits);
   CHECK(compression("fsdp", "mixed precision DEFAULT") ==
         CompressionKind::kNone);
   CHECK(compression("none", "mixed precision PURE") == CompressionKind::kNone);
