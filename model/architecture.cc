@@ -290,13 +290,14 @@ void AddSide(const Architecture& a,
   list.SetTimes(1);
 }
 
-// The encoder, or a model of one side.
+// The encoder, or a model of one side. Shared weights are those of the lowest
+// block, whose pass backward is the last that adds to their gradients.
 void AddBlocks(const Architecture& a, TensorLister& list) {
   const auto add_block = [&](int64_t i) {
     list.SelfAttention(a.first_norm || i > 0);
     list.FeedForward(a.has_experts(i));
   };
-  AddSide(a, 0, a.layers, add_block, list);
+  AddSide(a, 0, a.shared_blocks ? 1 : a.layers, add_block, list);
 }
 
 void AddDecoderBlocks(const Architecture& a, TensorLister& list) {

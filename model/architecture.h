@@ -120,6 +120,9 @@ struct Architecture {
   Family family = Family::kEncoder;
   int64_t layers = 0;          // encoder layers (decoder layers of a decoder)
   int64_t decoder_layers = 0;  // of an encoder-decoder only
+  // An encoder's blocks are one, whose weights each step uses `layers` times
+  // (Lan et al. 2020, ALBERT).
+  bool shared_blocks = false;
   int64_t hidden = 0;
   int64_t heads = 0;
   int64_t intermediate = 0;
@@ -282,8 +285,9 @@ struct Architecture {
     return expert_layers_below(block + 1) > expert_layers_below(block);
   }
   bool last_has_experts() const { return has_experts(layers - 1); }
-  // All blocks of the model.
+  // All blocks of the model; those that have weights of their own.
   int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
+  int64_t blocks_with_weights() const { return shared_blocks ? 1 : blocks(); }
   // Parameters of a norm, one row or two.
   int64_t norm_rows() const {
     return (norm_scale ? 1 : 0) + (norm == Norm::kLayer && norm_bias ? 1 : 0);

@@ -61,6 +61,27 @@ Architecture Electra(std::string name,
   return a;
 }
 
+// Lan et al. 2020, version 2, which drops nothing out: tables of 128 columns,
+// and blocks that share their weights.
+Architecture Albert(std::string name,
+                    int64_t layers,
+                    int64_t hidden,
+                    int64_t heads) {
+  Architecture a = Bert(std::move(name), layers, hidden, heads, 30000);
+  a.SetWordWidth(128);
+  a.shared_blocks = true;
+  a.activation = Activation::kGeluNew;
+  a.dropout = 0.0;
+  return a;
+}
+
+// The largest one's GELU is the plain one.
+Architecture AlbertXxlarge() {
+  Architecture a = Albert("albert-xxlarge-v2", 12, 4096, 64);
+  a.activation = Activation::kGelu;
+  return a;
+}
+
 Architecture DistilBert(std::string name, int64_t vocabulary) {
   Architecture a = Bert(std::move(name), 6, 768, 12, vocabulary);
   a.token_types = 0;
@@ -199,6 +220,11 @@ std::vector<Architecture> EncoderPresets() {
       // nreimers/MiniLM-L6-H384-uncased, of sentence-transformers' all-MiniLM
       Bert("minilm-l6-h384", 6, 384, 12, 30522),
       // google/electra-*-discriminator
+      // albert/albert-*-v2
+      Albert("albert-base-v2", 12, 768, 12),
+      Albert("albert-large-v2", 24, 1024, 16),
+      Albert("albert-xlarge-v2", 24, 2048, 16),
+      AlbertXxlarge(),
       Electra("electra-small", 12, 256, 4, 128),
       Electra("electra-base", 12, 768, 12, 768),
       Electra("electra-large", 24, 1024, 16, 1024),

@@ -133,6 +133,9 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "relative_bias_each_block",
                 .about = "Each block has relative positions of its own (UMT5)"},
           a.relative_bias_each_block);
+  archive(Field{.name = "shared_blocks",
+                .about = "All blocks have one set of weights (ALBERT)"},
+          a.shared_blocks);
   archive(Field{.name = "unrotated_layers",
                 .about = "Blocks without positions (SmolLM3: a quarter)"},
           a.unrotated_layers);

@@ -46,6 +46,7 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"multilingual-e5-base", "xlm-roberta-base"},
     {"multilingual-e5-large", "xlm-roberta-large"},
     {"modernbert-embed-base", "modernbert-base"},
+    {"albert-xxlarge-v1", "albert-xxlarge-v2"},
     {"electra-small-discriminator", "electra-small"},
     {"electra-base-discriminator", "electra-base"},
     {"electra-large-discriminator", "electra-large"},

@@ -26,6 +26,10 @@ void RequireDimensions(const Architecture& a) {
                         value));
   };
   require_positive("layers", a.layers);
+  Require(!a.shared_blocks,
+          fmt::format("model {}: shared_blocks: the trainer's blocks have "
+                      "weights of their own, expected false, got true",
+                      a.name));
   require_positive("hidden", a.hidden);
   require_positive("heads", a.heads);
   require_positive("intermediate", a.intermediate);

@@ -276,6 +276,37 @@ void ValidateArchitecture(const Architecture& a) {
   ValidateBlock(a);
 }
 
+// Blocks that share their weights: what divides, freezes, adapts or runs again
+// some of them is not counted.
+void ValidateSharedBlocks(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (!a.shared_blocks) return;
+  struct Beside {
+    std::string_view what;
+    bool asked;
+  };
+  const Parallel& p = w.parallel;
+  for (const Beside& one : std::to_array<Beside>(
+           {{"a family that is no encoder", a.family != Family::kEncoder},
+            {"experts", a.experts > 0},
+            {"windowed_layers", a.windowed_layers > 0},
+            {"unrotated_layers", a.unrotated_layers > 0},
+            {"relative_bias_each_block", a.relative_bias_each_block},
+            {"first_norm: false", !a.first_norm},
+            {"trainable", !w.trainable.everything()},
+            {"optimizer.by_layer", w.optimizer.by_layer},
+            {"checkpointing",
+             w.gradient_checkpointing || w.attention_checkpointing ||
+                 w.operation_checkpointing},
+            {"parallel.shard", p.shard != Shard::kNone},
+            {"parallel.tensor, context or pipeline",
+             p.tensor > 1 || p.context > 1 || p.pipeline > 1}})) {
+    if (!one.asked) continue;
+    throw InputError(fmt::format(
+        "model.shared_blocks: expected false beside {}, got true", one.what));
+  }
+}
+
 // Latent attention has matrices of its own in the place of others.
 void RequireMatricesOfModel(const LoraMatrices& matrices,
                             const Architecture& a) {
@@ -568,6 +599,7 @@ void Validate(const Workload& w) {
                     power_limit));
   }
   ValidateArchitecture(a);
+  ValidateSharedBlocks(w);
   ValidateTrainable(w);
   ValidateLoadFactor(w);
   ValidateExperts(w);

@@ -62,6 +62,31 @@ Architecture ReadElectra(const ConfigJson& c) {
   return a;
 }
 
+// Lan et al. 2020: one block for all, whose second product has no dropout, so
+// that files with some are refused.
+Architecture ReadAlbert(const ConfigJson& c) {
+  Architecture a;
+  ReadSizes(c, a);
+  a.shared_blocks = true;
+  a.SetWordWidth(c.Count("embedding_size", 128));
+  a.token_types = c.Count("type_vocab_size", 2);
+  ReadActivation(c, "hidden_act", "gelu_new", a);
+  a.dropout = 0.0;
+  c.Expect("hidden_dropout_prob", 0);
+  c.Expect("attention_probs_dropout_prob", 0);
+  c.Expect("inner_group_num", 1);
+  c.Expect("num_hidden_groups", 1);
+  c.Expect("position_embedding_type", "absolute");
+  Ignore(c,
+         {"classifier_dropout_prob",
+          "down_scale_factor",
+          "gap_size",
+          "layers_to_keep",
+          "net_structure_type",
+          "num_memory_blocks"});
+  return a;
+}
+
 Architecture ReadDistilBert(const ConfigJson& c) {
   Architecture a;
   a.layers = c.Count("n_layers");
@@ -285,6 +310,7 @@ Architecture ReadM2m100(const ConfigJson& c) {
 }
 
 constexpr std::array kEncoders = {
+    ModelType{"albert", &ReadAlbert},
     ModelType{"bart", &ReadBart},
     ModelType{"bert", &ReadBert},
     ModelType{"camembert", &ReadRoberta},

@@ -192,7 +192,7 @@ int64_t RankMemory::WeightCopyBytes(CopiesAt at, int64_t gathered) const {
   const bool by_operation = OperationByOperation(w_.stack) && Autocasts(w_);
   const bool cached = at == CopiesAt::kForwardEnd && w_.trainable.everything();
   if (!by_operation || cached) return all * width;
-  const int64_t blocks = w_.architecture.blocks();
+  const int64_t blocks = w_.architecture.blocks_with_weights();
   const int64_t block = blocks > 0 ? copied_in_blocks_ / blocks : 0;
   const int64_t again = BlocksComputedAgain(w_);
   const int64_t kept = copied_in_blocks_ - again * block;
@@ -227,8 +227,10 @@ int64_t RankMemory::GradientsAboveLowest() const {
                   OutputCopies(w_);
   if (w_.trainable.everything()) {
     const bool tied = PredictsVocabulary(w_) && !a.untied_output;
-    above = trained_ - BlockMatrixElements(a) / blocks -
-            (tied ? 0 : a.vocabulary * a.word_width());
+    // What blocks share has a gradient from the last one on.
+    const int64_t lowest =
+        a.shared_blocks ? 0 : BlockMatrixElements(a) / blocks;
+    above = trained_ - lowest - (tied ? 0 : a.vocabulary * a.word_width());
   }
   return GradientBytesOfSome(above);
 }

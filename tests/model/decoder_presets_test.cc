@@ -168,8 +168,8 @@ TEST_CASE("parameters of presets whose code is their own") {
 }
 
 // Nemotron-4 15B: 3.1 B of embeddings and logits, 12.5 B of others (Parmar et
-// al. 2024, table 1); a block has 6144 x 128 x (2 x 48 + 2 x 8) of attention and
-// 2 x 6144 x 24576 of the feed-forward, without a gate.
+// al. 2024, table 1); a block has 6144 x 128 x (2 x 48 + 2 x 8) of attention
+// and 2 x 6144 x 24576 of the feed-forward, without a gate.
 TEST_CASE("a decoder with a square of ReLU by hand") {
   const Architecture a = FindArchitecture("nemotron4-15b");
   CHECK(a.rotary_head_size == 64);

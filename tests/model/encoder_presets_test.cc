@@ -14,6 +14,7 @@
 #include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/validate.h"
+#include "tests/model/refusal.h"
 #include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
@@ -113,6 +114,95 @@ TEST_CASE("relative positions of each block, by hand") {
   const int64_t shared = bytes();
   fused.architecture = umt5;
   CHECK(shared - bytes() == 24 * 2 * 12 * 128 * 128 * 2);
+}
+
+// ALBERT base, whose twelve blocks are one of 4 (768 x 768 + 768) + 2 x 768 x
+// 3072 + 3072 + 768 + 4 x 768 = 7,087,872 parameters; tables of 128 columns.
+TEST_CASE("blocks that share their weights, by hand") {
+  const Architecture albert = FindArchitecture("albert-base-v2");
+  const int64_t block = 7'087'872;
+  const int64_t norms = 4 * 768;
+  const int64_t tables = 128 * (30'000 + 512 + 2) + 2 * 128;
+  const int64_t outside = tables + 128 * 768 + 768 + 768 * 768 + 768 + 2 * 769;
+  CHECK(block + outside == 11'685'122);
+  CHECK(TotalParameters(albert) == block + outside);
+  CHECK(ParameterTensorCount(albert) ==
+        static_cast<int64_t>(ParameterTensorsOf(albert).size()));
+
+  Workload w = EncoderOf(albert, 8, 128);
+  w.precision = Precision::kFp32;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  Workload apart = w;
+  apart.architecture.shared_blocks = false;
+  CHECK(TotalParameters(apart.architecture) == 12 * block + outside);
+  // The same products, and eleven sums of a block's gradients.
+  const KernelList list = ExpandKernels(w);
+  const KernelList others = ExpandKernels(apart);
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    CHECK(list.Counts(phase).matrix_flops == others.Counts(phase).matrix_flops);
+  }
+  CHECK(ForwardModelFlops(w) == ForwardModelFlops(apart));
+  CHECK(BytesOf(list, Phase::kForward) == BytesOf(others, Phase::kForward));
+  CHECK(BytesOf(list, Phase::kBackward) - BytesOf(others, Phase::kBackward) ==
+        11 * block * (4 + 4 + 4));
+  CHECK(list.Counts(Phase::kBackward).launches -
+            others.Counts(Phase::kBackward).launches ==
+        11 * 16);
+  // Launches have the mean of their tensors' elements.
+  CHECK(static_cast<double>(BytesOf(others, Phase::kOptimizer) -
+                            BytesOf(list, Phase::kOptimizer)) ==
+        doctest::Approx(11.0 * block * 7 * 4).epsilon(1e-8));
+  // Weights, gradients and two states of each parameter, once; gradients of a
+  // second micro-batch stand all the time.
+  CHECK(Activations(w).kept == Activations(apart).kept);
+  w.accumulation = apart.accumulation = 2;
+  const auto bytes = [](const Workload& of, std::string_view term) {
+    return EstimateMemory(of, {}).Of(term).base();
+  };
+  for (const std::string_view term :
+       {"parameters", "gradients", "optimizer state"}) {
+    CAPTURE(term);
+    CHECK(bytes(w, term) > 0);
+    CHECK(bytes(apart, term) / bytes(w, term) ==
+          doctest::Approx((12.0 * block + outside) / (block + outside)));
+  }
+  w.accumulation = apart.accumulation = 1;
+
+  // Autocast narrows weights, and widens their gradients, once; what is added
+  // has two bytes, but of norms.
+  w.precision = apart.precision = Precision::kBf16;
+  const auto fewer = [&](KernelName name, Phase phase) {
+    return SumsOf(apart, name, phase).bytes - SumsOf(w, name, phase).bytes;
+  };
+  // Launches have the mean of the matrices' elements.
+  const int64_t matrices = 4 * 768 * 768 + 2 * 768 * 3072;
+  CHECK(static_cast<double>(fewer("cast weights", Phase::kForward)) ==
+        doctest::Approx(11.0 * matrices * 6).epsilon(1e-5));
+  CHECK(fewer("cast weight gradient", Phase::kBackward) ==
+        11 * (block - norms) * 6);
+  CHECK(SumsOf(w, "tied gradient add", Phase::kBackward).bytes ==
+        11 * ((block - norms) * 6 + norms * 12));
+}
+
+TEST_CASE("what is not counted of blocks that share their weights") {
+  Workload w = EncoderOf(FindArchitecture("albert-base-v2"), 8, 128);
+  CHECK_NOTHROW(Validate(w));
+  w.parallel.data = 4;
+  CHECK_NOTHROW(Validate(w));
+  const auto message = [&](auto change) {
+    Workload changed = w;
+    change(changed);
+    return RefusalOf(changed);
+  };
+  const std::string beside = "model.shared_blocks: expected false beside ";
+  CHECK(message([](Workload& c) { c.gradient_checkpointing = true; }) ==
+        beside + "checkpointing, got true");
+  CHECK(message([](Workload& c) { c.trainable.frozen_layers = 1; }) ==
+        beside + "trainable, got true");
+  CHECK(message([](Workload& c) { c.parallel.shard = Shard::kFsdp; }) ==
+        beside + "parallel.shard, got true");
+  CHECK(message([](Workload& c) { c.optimizer.by_layer = true; }) ==
+        beside + "optimizer.by_layer, got true");
 }
 
 TEST_CASE("what T5 keeps by hand") {

@@ -103,6 +103,10 @@ def bert(config, layers, hidden, heads, vocabulary, **more):
                   vocab_size=vocabulary, **more)
 
 
+def albert(*size):
+    return bert(t.AlbertConfig, *size, 30000)
+
+
 def roberta(*size):
     return bert(t.RobertaConfig, *size, max_position_embeddings=514,
                 type_vocab_size=1)
@@ -391,6 +395,10 @@ PRESETS = {
     "xlm-roberta-base": roberta(12, 768, 12, 250002),
     "xlm-roberta-large": roberta(24, 1024, 16, 250002),
     "distilbert-base-cased": t.DistilBertConfig(vocab_size=28996),
+    "albert-base-v2": albert(12, 768, 12),
+    "albert-large-v2": albert(24, 1024, 16),
+    "albert-xlarge-v2": albert(24, 2048, 16),
+    "albert-xxlarge-v2": albert(12, 4096, 64),
     "electra-small": electra(12, 256, 4, 128),
     "electra-base": electra(12, 768, 12, 768),
     "electra-large": electra(24, 1024, 16, 1024),
@@ -417,8 +425,8 @@ PRESETS = {
 def head(config):
     if config.is_encoder_decoder:
         return t.AutoModelForSeq2SeqLM
-    if config.model_type in ("bert", "distilbert", "electra", "modernbert",
-                             "roberta"):
+    if config.model_type in ("albert", "bert", "distilbert", "electra",
+                             "modernbert", "roberta"):
         return t.AutoModelForSequenceClassification
     return t.AutoModelForCausalLM
 

@@ -276,6 +276,8 @@ TEST_CASE(
            {"FacebookAI/xlm-roberta-large", "xlm-roberta-large"},
            {"distilbert/distilroberta-base", "distilroberta-base"},
            {"cardiffnlp/twitter-roberta-base-sentiment-latest", "roberta-base"},
+           {"albert/albert-base-v2", "albert-base-v2"},
+           {"albert-xxlarge-v1", "albert-xxlarge-v2"},
            {"google/electra-small-discriminator", "electra-small"},
            {"google/electra-base-discriminator", "electra-base"},
            {"answerdotai/ModernBERT-base", "modernbert-base"},

@@ -133,9 +133,61 @@ int64_t KeptProductBytes(const Workload& workload, bool experts) {
   return KeptResultBytes(pass.list, pass.element);
 }
 
+// The gradients of a block's tensors are added to those that the blocks above
+// gave: by autograd, as wide as they are made, before they are widened.
+void AddSharedGradients(Pass& pass) {
+  int64_t narrow = 0;
+  int64_t wide = 0;
+  int64_t narrow_tensors = 0;
+  int64_t wide_tensors = 0;
+  for (const ParameterTensor& tensor : ParameterTensorsOf(pass.architecture)) {
+    if (tensor.layer != 1) continue;
+    const bool of_norm =
+        tensor.module.find("LayerNorm") != std::string_view::npos;
+    (of_norm ? wide : narrow) += tensor.elements;
+    ++(of_norm ? wide_tensors : narrow_tensors);
+  }
+  const int64_t width = ParameterWidth(pass.workload);
+  const auto add = [&](int64_t elements, int64_t tensors, int64_t bytes) {
+    if (tensors == 0) return;
+    pass.Elementwise(
+        "tied gradient add", elements / tensors, 2 * bytes, bytes, 1);
+    Kernel& kernel = pass.last();
+    kernel.launches = tensors;
+    kernel.parameter_bytes = kernel.bytes();
+    kernel.parameter_bytes_written = kernel.bytes_written;
+  };
+  add(narrow, narrow_tensors, pass.casts_weights ? pass.element : width);
+  add(wide, wide_tensors, width);
+}
+
+// Of blocks that share their weights the highest makes gradients, the others
+// add to them, and the lowest makes them whole.
+void SharedBlocksBackward(Pass& pass) {
+  const int64_t layers = pass.architecture.layers;
+  const LayerGroup block{.count = 1};
+  const auto blocks = [&](int64_t count, bool adds, bool last) {
+    if (count == 0) return;
+    pass.Open(Phase::kBackward, SegmentRole::kLayer, count);
+    pass.last_use = last;
+    LayerBackward(pass, block, /*core_again=*/false);
+    if (adds) AddSharedGradients(pass);
+    pass.last_use = true;
+    pass.Close();
+  };
+  blocks(layers > 1 ? 1 : 0, /*adds=*/false, /*last=*/false);
+  blocks(std::max<int64_t>(0, layers - 2), /*adds=*/true, /*last=*/false);
+  blocks(1, /*adds=*/layers > 1, /*last=*/true);
+}
+
 void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
+  if (a.shared_blocks) {
+    // None of them runs again (model/validate.cc).
+    if (!again) SharedBlocksBackward(pass);
+    return;
+  }
   const auto groups = LayerGroupsOf(a, first, end);
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     pass.Open(Phase::kBackward, SegmentRole::kLayer, group->count);

@@ -33,31 +33,34 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   const int64_t feed_forward = a.gated ? 3 : 2;
   const int64_t matrices = a.joint_gate ? 2 : feed_forward;
   WeightCasts casts;
-  const auto attention = [&](int64_t layers, int64_t products) {
+  const auto attention = [&](int64_t count, int64_t products) {
     if (a.latent()) {
       const int64_t query = a.latent_query > 0
                                 ? a.latent_query * (h + a.query_width())
                                 : h * a.query_width();
-      casts.Add(layers * (h * a.key_value_down_width() + query +
-                          a.latent_key_value * a.key_value_up_width() +
-                          a.context_width() * h),
-                layers * (a.latent_query > 0 ? 5 : 4));
+      casts.Add(count * (h * a.key_value_down_width() + query +
+                         a.latent_key_value * a.key_value_up_width() +
+                         a.context_width() * h),
+                count * (a.latent_query > 0 ? 5 : 4));
       return;
     }
-    casts.Add(layers * h * (a.projections_width() + a.context_width()),
-              layers * (products * CastLaunches(w, a.attention_bias) +
-                        CastLaunches(w, a.output_bias)));
+    casts.Add(count * h * (a.projections_width() + a.context_width()),
+              count * (products * CastLaunches(w, a.attention_bias) +
+                       CastLaunches(w, a.output_bias)));
   };
-  const auto dense = [&](int64_t layers, int64_t intermediate, bool bias) {
-    casts.Add(layers * feed_forward * h * intermediate,
-              layers * matrices * CastLaunches(w, bias));
+  const auto dense = [&](int64_t count, int64_t intermediate, bool bias) {
+    casts.Add(count * feed_forward * h * intermediate,
+              count * matrices * CastLaunches(w, bias));
   };
-  attention(a.layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
+  const int64_t layers = a.shared_blocks ? 1 : a.layers;
+  attention(layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
   attention(2 * a.decoder_layers, 3);
   const int64_t upper = a.next_token_blocks;
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
-  dense(a.blocks() - with_experts, a.intermediate, a.feed_forward_bias);
+  dense(a.blocks_with_weights() - with_experts,
+        a.intermediate,
+        a.feed_forward_bias);
   if (a.experts > 0) {
     casts.Add(with_experts * h * a.scored_experts(), with_experts);
     dense(with_experts * a.experts, a.expert_intermediate, a.expert_bias);
@@ -68,8 +71,8 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   if (pass.FusedPasses()) {
     // The fused layers add the biases of outputs, and of what goes into the
     // feed-forward, in fp32.
-    casts.launches -= 2 * a.layers + 3 * a.decoder_layers;
-    casts.launches -= a.layers + a.decoder_layers;
+    casts.launches -= 2 * layers + 3 * a.decoder_layers;
+    casts.launches -= layers + a.decoder_layers;
   }
   return casts;
 }
@@ -124,7 +127,7 @@ void NarrowGradient(Pass& pass, int64_t elements) {
 }
 
 void WidenParameterGradient(Pass& pass, int64_t elements) {
-  if (!pass.casts_weights) return;
+  if (!pass.casts_weights || !pass.last_use) return;
   pass.Copy("cast weight gradient", elements, pass.element, 4);
   pass.last().parameter_bytes = pass.last().bytes();
   pass.last().parameter_bytes_written = pass.last().bytes_written;

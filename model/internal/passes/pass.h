@@ -61,6 +61,9 @@ struct Pass {
   const bool casts_weights;
   const bool fp8;  // the operands of the blocks' products
   const bool dropout;
+  // Of weights that several blocks share none comes after this one: their
+  // gradients are whole.
+  bool last_use = true;
   KernelList list;
 
   bool EagerOutside() const { return rules.eager_outside; }

@@ -446,6 +446,30 @@ TEST_CASE("the first blocks without experts, by their numbers") {
   CHECK(model::TotalParameters(two) == 246720);
 }
 
+// As albert-base-v2; groups of blocks, and dropout, which no block has of its
+// second product, are not counted.
+TEST_CASE("blocks of a config.json that share their weights") {
+  const auto file = [](const std::string& last) {
+    return R"({"model_type": "albert", "num_hidden_layers": 12,
+               "hidden_size": 768, "num_attention_heads": 12,
+               "intermediate_size": 3072, "vocab_size": 30000,
+               "max_position_embeddings": 512, "embedding_size": 128,
+               "down_scale_factor": 1, "gap_size": 0, "layers_to_keep": [],
+               "net_structure_type": 0, "num_memory_blocks": 0,
+               "classifier_dropout_prob": 0.1, "inner_group_num": 1,
+               "hidden_act": "gelu_new", )" +
+           last + "}";
+  };
+  const model::Architecture albert = Read(file(R"("num_hidden_groups": 1)"));
+  model::Architecture preset = model::FindArchitecture("albert-base-v2");
+  preset.name = albert.name;
+  CHECK(albert == preset);
+  CHECK(Refusal(file(R"("num_hidden_groups": 2)")) ==
+        "num_hidden_groups: expected 1, got 2; nothing else is counted");
+  CHECK(Refusal(file(R"("hidden_dropout_prob": 0.1)")) ==
+        "hidden_dropout_prob: expected 0, got 0.1; nothing else is counted");
+}
+
 TEST_CASE("a config.json says what no type has by its name") {
   const model::Architecture t5 = Read(
       R"({"model_type": "t5", "num_layers": 12, "d_model": 768,
@@ -474,7 +498,7 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("model_type: unknown type \"longt5\""));
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "arcee, baichuan, bart, bert, bloom, camembert, chatglm, "
+        "albert, arcee, baichuan, bart, bert, bloom, camembert, chatglm, "
         "codegen, cohere, cohere2, dbrx, deepseek, deepseek_v2, "
         "deepseek_v3, distilbert, dots1, electra, ernie4_5, "
         "ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "

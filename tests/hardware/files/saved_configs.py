@@ -25,7 +25,7 @@ DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
 ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
 TYPES = {
-    "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
+    "albert": FEW, "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
     "cohere": {**FEW, "use_qk_norm": True},
     "cohere2": FEW, "dbrx": {"n_layers": 4}, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
     "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
@@ -52,7 +52,7 @@ TYPES = {
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
     "starcoder2": FEW, "t5": {}, "umt5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
-ENCODERS = {"bert", "camembert", "distilbert", "electra", "megatron-bert",
+ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "megatron-bert",
             "modernbert", "roberta", "xlm-roberta"}
 
 
