@@ -213,9 +213,10 @@ Seconds<T> AllToAllTime(int64_t local,
 //
 // of which both go on at once, row by row. What comes back is summed in each host
 // first, and is as much.
-// Source: deepseek-ai/DeepEP docs/legacy.md (normal kernels; forwarding from the
-// network to NVLink). Its bandwidths count rows that stay in a host: 51 GB/s of 8
-// hosts are 45 over a link of 50. Check: tests/model/collective_test.cc.
+// Source: deepseek-ai/DeepEP, documentation of its first version (normal kernels;
+// forwarding from the network to NVLink). Its bandwidths count rows that stay in
+// a host: 51 GB/s of 8 hosts are 45 over a link of 50. Check:
+// tests/model/collective_test.cc.
 // Not modelled: processors that the kernels take from computation beside them.
 template <class T>
 Seconds<T> RowsByHostTime(int64_t local,

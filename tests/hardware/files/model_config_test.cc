@@ -451,7 +451,8 @@ TEST_CASE("groups of experts that a token goes to are read") {
   const std::string sizes =
       R"(, "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100,
            "num_attention_heads": 4, "intermediate_size": 128,
-           "n_routed_experts": 16, "num_experts_per_tok": 2)";
+           "n_routed_experts": 16, "num_experts_per_tok": 2,
+           "max_position_embeddings": 64)";
   const auto groups = [&](const std::string& of) {
     const model::Architecture a =
         Read(R"({"model_type": ")" + of + sizes + "}");
