@@ -300,8 +300,8 @@ TEST_CASE("tokens that are sent to experts and back, by hand") {
   CHECK(ExpertMessagesOf(w, OfStage(w, 0)).rows.base() == 48.0 * 1024 * 1024);
 }
 
-// DeepSeek-V3's experts over the ranks of a layer, too: 16 copies of a model
-// that two ranks divide, each expert whole on one of 32.
+// The same over ranks of a layer, too: 16 copies of a model that two ranks
+// divide, each of eight experts whole on one of 32 ranks.
 Workload FoldedExperts() {
   Workload w = DividedExperts();
   w.parallel.tensor = 2;
