@@ -203,6 +203,10 @@ struct Architecture {
   int64_t dense_layers = 0;  // first blocks, without experts
   // Of so many blocks above those one has experts, the last (Llama 4 Maverick).
   int64_t expert_period = 1;
+  // Experts are in so many groups, of which a token goes to those of so many
+  // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2: node-limited routing).
+  int64_t expert_groups = 1;
+  int64_t expert_groups_per_token = 1;
   // Blocks above the last one, each of which predicts one token further
   // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
   int64_t next_token_blocks = 0;

@@ -184,7 +184,7 @@ Seconds<T> RoundTime(int64_t local,
 // Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (all-to-all: (n - 1)/n of the
 // bytes over each rank's link); NCCL makes it of a send to each. Check:
 // tests/model/collective_test.cc.
-// Not modelled: sends that start together; tokens sent once to each host.
+// Not modelled: sends that start together.
 template <class T>
 Seconds<T> AllToAllTime(int64_t local,
                         int64_t hosts,
@@ -200,6 +200,42 @@ Seconds<T> AllToAllTime(int64_t local,
   const double outside = ranks - static_cast<double>(local);
   return std::max(
       within, outside * (across.step_latency + size / (ranks * across.link)));
+}
+
+// Time in which ranks send others what is of these, each row once to a host that
+// it meets, from rank to rank of the same number, and there on to each rank:
+//
+//   t = max((l - 1) a1 + r (l - 1)/l S / B1, (h - 1) a2 + d (h - 1)/h S / B2)
+//
+//   l, h   ranks of a host, hosts                      [1]
+//   S      rows of each rank, each once                [B]
+//   r, d   ranks and hosts that a row meets            [1]
+//
+// of which both go on at once, row by row. What comes back is summed in each host
+// first, and is as much.
+// Source: deepseek-ai/DeepEP, documentation of its first version (normal kernels;
+// forwarding from the network to NVLink). Its bandwidths count rows that stay in
+// a host: 51 GB/s of 8 hosts are 45 over a link of 50. Check:
+// tests/model/collective_test.cc.
+// Not modelled: processors that the kernels take from computation beside them.
+template <class T>
+Seconds<T> RowsByHostTime(int64_t local,
+                          int64_t hosts,
+                          Bytes<> rows,
+                          double ranks_met,
+                          double hosts_met,
+                          const RingLevel<T>& inside,
+                          const RingLevel<T>& across) {
+  ENSURE(local >= 1 && hosts >= 1, "rows go to ranks");
+  const auto others = static_cast<double>(local - 1);
+  const double leaving = ranks_met * others / static_cast<double>(local);
+  Seconds<T> within =
+      others * inside.step_latency + leaving * (rows / inside.link);
+  if (hosts == 1) return within;
+  const auto other_hosts = static_cast<double>(hosts - 1);
+  const double sent = hosts_met * other_hosts / static_cast<double>(hosts);
+  return std::max(
+      within, other_hosts * across.step_latency + sent * (rows / across.link));
 }
 
 // Bytes that the busiest host sends of an all-reduce by two trees, each half of

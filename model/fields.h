@@ -239,6 +239,17 @@ void VisitBlock(Archive& archive, A& a) {
                 .about = "Of so many blocks above them the last has experts "
                          "(Llama 4 Maverick: 2)"},
           a.expert_period);
+  archive(Field{.name = "expert_groups",
+                .about = "Groups that experts are in (n_group)",
+                .least = 1,
+                .most = kMostExperts},
+          a.expert_groups);
+  archive(Field{.name = "expert_groups_per_token",
+                .about = "Of these so many have all experts of a token "
+                         "(topk_group)",
+                .least = 1,
+                .most = kMostExperts},
+          a.expert_groups_per_token);
   archive(Field{.name = "untied_output",
                 .about = "The logits have a matrix of their own"},
           a.untied_output);
@@ -551,6 +562,18 @@ void VisitFields(Archive& archive, P& p) {
                 .least = 1,
                 .most = kMostExperts},
           p.expert);
+  archive(Field{.name = "expert_tensor",
+                .about = "Ranks that have a part of every expert each; 0: as "
+                         "many as of a layer",
+                .most = kMostDevices},
+          p.expert_tensor);
+  archive(Field{.name = "expert_exchange",
+                .about = "How a token goes to its experts: to each, or once to "
+                         "each host and rank"},
+          p.expert_exchange);
+  archive(Field{.name = "expert_overlap",
+                .about = "Exchanges go on beside another micro-batch's blocks"},
+          p.expert_overlap);
   archive(Field{.name = "pipeline",
                 .about = "Stages of consecutive blocks",
                 .least = 1,

@@ -36,13 +36,24 @@ bool DividesModel(const Parallel& p) {
 
 int64_t PartsOfWeights(const Parallel& p) { return p.tensor * p.pipeline; }
 
+int64_t PartsOfExperts(const Parallel& p) {
+  return p.expert_tensor > 0 ? p.expert_tensor : p.tensor;
+}
+
+int64_t ExpertFolds(const Parallel& p) { return p.tensor / PartsOfExperts(p); }
+
 int64_t CopiesOf(const Parallel& p) { return std::max<int64_t>(1, p.data); }
 
 int64_t RanksThatSum(const Parallel& p) { return CopiesOf(p) * p.context; }
 
+int64_t RanksOfExperts(const Parallel& p) {
+  return RanksThatSum(p) * ExpertFolds(p);
+}
+
 int64_t FewestDevices(const Parallel& p) {
+  const int64_t of_sum = p.expert / std::gcd(p.expert, ExpertFolds(p));
   const int64_t sum =
-      p.data > 0 ? RanksThatSum(p) : std::lcm(p.context, p.expert);
+      p.data > 0 ? RanksThatSum(p) : std::lcm(p.context, of_sum);
   return PartsOfWeights(p) * sum;
 }
 
@@ -134,10 +145,6 @@ std::optional<ParallelFault> FaultOfOffload(const Parallel& p) {
   return std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 // Passes of several micro-batches go on at once in a stage, so that published
 // schedules gather its weights and sum its gradients once a step: DeepSpeed has
 // no ZeRO-3 there, PyTorch's FSDP keeps what it gathered.
@@ -153,6 +160,60 @@ std::optional<ParallelFault> FaultOfShardedStages(const Parallel& p) {
         "reshard_after_forward",
         "expected false of fsdp under a pipeline, whose passes of several "
         "micro-batches go on at once, got true"};
+  }
+  return std::nullopt;
+}
+
+// How experts are divided over ranks, and what these send each other. Ranks of a
+// layer that have other experts each have other tokens, too (Megatron-LM asks
+// for sequence parallelism beside experts).
+std::optional<ParallelFault> FaultOfExperts(const Parallel& p) {
+  if (p.expert_tensor < 0 || p.expert_tensor > p.tensor ||
+      p.tensor % PartsOfExperts(p) != 0) {
+    return ParallelFault{
+        "expert_tensor",
+        fmt::format("expected a divisor of the {} ranks of a layer, or 0, got "
+                    "{}",
+                    p.tensor,
+                    p.expert_tensor)};
+  }
+  const int64_t folds = ExpertFolds(p);
+  if (folds > 1 && p.expert == 1) {
+    return ParallelFault{
+        "expert_tensor",
+        fmt::format("expected {} where no ranks divide experts, got {}; hint: "
+                    "expert",
+                    p.tensor,
+                    p.expert_tensor)};
+  }
+  if (folds > 1 && !p.sequence) {
+    return ParallelFault{
+        "expert_tensor",
+        fmt::format("expected {} where ranks of a layer have the same tokens, "
+                    "got {}; hint: sequence: true",
+                    p.tensor,
+                    p.expert_tensor)};
+  }
+  if (p.expert == 1 && p.expert_exchange != ExpertExchange::kAllToAll) {
+    return ParallelFault{
+        "expert_exchange",
+        fmt::format("expected all_to_all where no ranks divide experts, got "
+                    "{}; hint: expert",
+                    ToText(p.expert_exchange))};
+  }
+  if (p.expert == 1 && p.expert_overlap) {
+    return ParallelFault{
+        "expert_overlap",
+        "expected false where no ranks divide experts, got true; hint: expert"};
+  }
+  if (p.data > 0 && RanksOfExperts(p) % p.expert != 0) {
+    return ParallelFault{
+        "expert",
+        fmt::format(
+            "expected a divisor of the {} ranks {}, got {}",
+            RanksOfExperts(p),
+            folds > 1 ? "that experts lie over" : "with the same weights",
+            p.expert)};
   }
   return std::nullopt;
 }
@@ -193,14 +254,7 @@ std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
         fmt::format("expected 1 without a pipeline, got {}; hint: pipeline",
                     p.chunks)};
   }
-  if (p.data > 0 && RanksThatSum(p) % p.expert != 0) {
-    return ParallelFault{
-        "expert",
-        fmt::format("expected a divisor of the {} ranks with the same weights, "
-                    "got {}",
-                    RanksThatSum(p),
-                    p.expert)};
-  }
+  if (auto fault = FaultOfExperts(p)) return fault;
   if (DividesModel(p) && Offloads(p)) {
     return ParallelFault{
         p.offload == Offload::kNone ? "offload_activations" : "offload",

@@ -41,11 +41,18 @@ bool DividesModel(const Parallel& parallel);
 // Parts that the weights are in, a rank each: those of layers and of blocks.
 int64_t PartsOfWeights(const Parallel& parallel);
 
+// Ranks that have a part of every expert each, and ranks of a layer that have
+// other experts each.
+int64_t PartsOfExperts(const Parallel& parallel);
+int64_t ExpertFolds(const Parallel& parallel);
+
 // Copies of the model that train, each a batch of its own.
 int64_t CopiesOf(const Parallel& parallel);
 // Ranks with the same weights, whose gradients are summed: of each copy those
 // that divide its sequences.
 int64_t RanksThatSum(const Parallel& parallel);
+// Ranks that the experts of a block lie over, of each as many parts.
+int64_t RanksOfExperts(const Parallel& parallel);
 // As few devices as such ranks can be: all of `data`, where that is known.
 int64_t FewestDevices(const Parallel& parallel);
 

@@ -19,7 +19,9 @@ ShardUnit Without(const ShardUnit& a, const ShardUnit& b, int64_t count = 1) {
   return {a.elements - count * b.elements,
           a.trained - count * b.trained,
           a.quantised - count * b.quantised,
-          a.in_fp8 - count * b.in_fp8};
+          a.in_fp8 - count * b.in_fp8,
+          a.of_experts - count * b.of_experts,
+          a.trained_of_experts - count * b.trained_of_experts};
 }
 
 struct BlockCounts {
@@ -43,6 +45,12 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
       w.trainable.everything() ? unit.elements : AdapterParameters(w);
   unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
   unit.in_fp8 = GathersInFp8(w) ? BlockMatrixElements(a) : 0;
+  if (a.expert_ranks > 1) {
+    unit.of_experts = ExpertParametersInAll(w);
+    unit.trained_of_experts = w.trainable.everything()
+                                  ? unit.of_experts
+                                  : TrainableExpertParameters(w);
+  }
   return unit;
 }
 
@@ -80,7 +88,7 @@ ShardUnits ShardUnitsOf(const Workload& w) {
     blocks += count;
     if (frozen > 0) {
       ShardUnit kept = unit;
-      kept.trained = 0;
+      kept.trained = kept.trained_of_experts = 0;
       units.blocks.push_back({kept, frozen});
     }
     if (count > frozen) units.blocks.push_back({unit, count - frozen});
@@ -116,6 +124,17 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   return units;
 }
 
+UnitParts PartsOfUnit(const ShardUnit& unit) {
+  UnitParts parts;
+  parts.experts.elements = unit.of_experts;
+  parts.experts.trained = unit.trained_of_experts;
+  if (unit.quantised > 0) parts.experts.quantised = unit.of_experts;
+  if (unit.in_fp8 > 0) parts.experts.in_fp8 = unit.of_experts;
+  parts.rest = Without(unit, parts.experts);
+  parts.rest.of_experts = parts.rest.trained_of_experts = 0;
+  return parts;
+}
+
 EmbeddingUnits EmbeddingUnitsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   EmbeddingUnits units;
@@ -147,8 +166,9 @@ int64_t ExpertModules(const Workload& w) {
 }
 
 int64_t ShareOfRank(const Workload& w, const DividedElements& elements) {
-  const int64_t alike =
-      std::max<int64_t>(1, ShardsOf(w.parallel) / w.architecture.expert_ranks);
+  const int64_t alike = std::max<int64_t>(
+      1,
+      ShardsOf(w.parallel) * w.part.expert_folds / w.architecture.expert_ranks);
   return ShareOf(elements.all - elements.of_experts, w.parallel) +
          CeilDivide(elements.of_experts, alike);
 }

@@ -26,6 +26,9 @@ struct ShardUnit {
   int64_t trained = 0;    // of these
   int64_t quantised = 0;  // of these, in few bits
   int64_t in_fp8 = 0;     // of these, gathered in 8 bits
+  // Of all and of what trains, those of experts that other ranks have others of.
+  int64_t of_experts = 0;
+  int64_t trained_of_experts = 0;
 };
 
 // So many blocks alike, one behind the other.
@@ -42,6 +45,13 @@ struct ShardUnits {
   std::vector<ShardedBlocks> blocks;  // in the order of the forward pass
 };
 ShardUnits ShardUnitsOf(const Workload& workload);
+
+// A unit by the groups of ranks that have it: those of experts are fewer.
+struct UnitParts {
+  ShardUnit rest;
+  ShardUnit experts;
+};
+UnitParts PartsOfUnit(const ShardUnit& unit);
 
 // Of the root, what is gathered by itself (Parallel::embedding_units): nothing,
 // or the word table and an output layer apart from it.

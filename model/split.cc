@@ -30,14 +30,15 @@ int64_t ShareOfSort(int64_t count, int64_t blocks, int64_t layers) {
 }
 
 // Heads of a size of their own, so that fewer of them are narrower together.
-void DivideLayers(int64_t ranks, Architecture& a) {
+void DivideLayers(const Parallel& p, Architecture& a) {
+  const int64_t ranks = p.tensor;
   if (ranks == 1) return;
   a.value_head_size = a.context_head_size();
   a.head_size = a.query_head_size();
   a.key_value_heads = PartOf(a.key_heads(), ranks);
   a.heads = PartOf(a.heads, ranks);
   a.intermediate = PartOf(a.intermediate, ranks);
-  a.expert_intermediate = PartOf(a.expert_intermediate, ranks);
+  a.expert_intermediate = PartOf(a.expert_intermediate, PartsOfExperts(p));
   a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
   a.vocabulary = PartOf(a.vocabulary, ranks);
 }
@@ -107,6 +108,21 @@ double ShareOfCore(const Workload& w) {
   const double core = static_cast<double>(a.query_width() + a.context_width()) *
                       seen / static_cast<double>(w.sequence_length);
   return core / (core + matrices);
+}
+
+// Blocks with experts from one on.
+int64_t ExpertBlocksAbove(const Architecture& a, int64_t block) {
+  if (a.experts == 0) return 0;
+  return a.expert_layers() - a.expert_layers_below(block) + a.next_token_blocks;
+}
+
+// Blocks of which nothing behind attention is summed within a layer: ranks have
+// other experts each, and no experts of every token, which they would divide.
+int64_t UnsummedFrom(const Workload& w, int64_t block) {
+  const Architecture& a = w.architecture;
+  const bool summed =
+      w.part.expert_folds == 1 || a.shared_intermediate > 0 || a.parallel_block;
+  return summed ? 0 : ExpertBlocksAbove(a, block);
 }
 
 // The blocks of one stage, and what stands before and behind them.
@@ -247,14 +263,18 @@ Workload OfStage(const Workload& whole, int64_t stage) {
   const Parallel& p = whole.parallel;
   if (!DividesModel(p)) return w;
   KeepStage(whole, stage, w);
-  DivideLayers(p.tensor, w.architecture);
+  DivideLayers(p, w.architecture);
   DivideExperts(p.expert, w.architecture);
   DivideSequences(p.context, w);
   if (p.sequence) w.part.token_shares = p.tensor;
   if (p.pipeline > 1) GatherOnce(w);
+  w.part.expert_folds = ExpertFolds(p);
   const Parallel whole_models;
   w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
   w.parallel.context = w.parallel.expert = 1;
+  w.parallel.expert_tensor = whole_models.expert_tensor;
+  w.parallel.expert_exchange = whole_models.expert_exchange;
+  w.parallel.expert_overlap = whole_models.expert_overlap;
   w.parallel.sequence = false;
   w.parallel.tensor_overlap = whole_models.tensor_overlap;
   w.parallel.stages = whole_models.stages;
@@ -281,9 +301,13 @@ TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
   // Both parts of a parallel block are one sum.
   const int64_t sums = a.parallel_block ? 1 : 2;
   const int64_t blocks = a.blocks() + 2 * a.decoder_layers;
-  messages.forward = sums * blocks;
-  messages.again = sums * BlocksComputedAgain(of_stage);
-  messages.backward = sums * (blocks - of_stage.trainable.frozen_layers);
+  const int64_t unsummed = UnsummedFrom(of_stage, 0);
+  const int64_t again = BlocksComputedAgain(of_stage);
+  const int64_t frozen = of_stage.trainable.frozen_layers;
+  messages.forward = sums * blocks - unsummed;
+  messages.again = sums * again - unsummed +
+                   UnsummedFrom(of_stage, std::min(a.layers, again));
+  messages.backward = sums * (blocks - frozen) - UnsummedFrom(of_stage, frozen);
   if (a.looks_up_tokens) ++messages.forward;
   if (PredictsVocabulary(of_stage)) ++messages.backward;
   return messages;
@@ -316,16 +340,19 @@ ExpertMessages ExpertMessagesOf(const Workload& w, const Workload& of_stage) {
       of_stage, CeilDivide(of_stage.tokens(), of_stage.part.token_shares));
   messages.rows =
       Byte(static_cast<double>(rows * a.hidden * Widths(w).element));
-  const auto from = [&](int64_t block) {
-    return a.expert_layers() - a.expert_layers_below(block) +
-           a.next_token_blocks;
-  };
-  const int64_t blocks = from(0);
+  messages.once = messages.rows / static_cast<double>(a.experts_per_token);
+  messages.routing = {a.scored_experts(),
+                      a.experts_per_token,
+                      a.expert_groups,
+                      a.expert_groups_per_token};
+  messages.exchange = p.expert_exchange;
+  const int64_t blocks = ExpertBlocksAbove(a, 0);
   const int64_t frozen = of_stage.trainable.frozen_layers;
   const int64_t again =
-      blocks - from(std::min(a.layers, BlocksComputedAgain(of_stage)));
+      blocks -
+      ExpertBlocksAbove(a, std::min(a.layers, BlocksComputedAgain(of_stage)));
   messages.forward = 2 * blocks;
-  messages.backward = 2 * (again + from(frozen));
+  messages.backward = 2 * (again + ExpertBlocksAbove(a, frozen));
   return messages;
 }
 

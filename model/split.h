@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/expert_routing.h"
 #include "model/parallel.h"
 #include "model/units.h"
 #include "model/workload.h"
@@ -73,6 +74,9 @@ ContextMessages ContextMessagesOf(const Workload& workload,
 // section 3.2).
 struct ExpertMessages {
   Bytes<> rows;  // of a block and micro-batch, those that stay among them
+  Bytes<> once;  // the same of each token one
+  ExpertRouting routing;
+  ExpertExchange exchange = ExpertExchange::kAllToAll;
   int64_t forward = 0;
   int64_t backward = 0;  // and of blocks that run again
 };

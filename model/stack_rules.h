@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/rounding.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
@@ -261,6 +262,12 @@ constexpr LossRules LossOf(const Workload& workload) {
 constexpr ExpertKernels ExpertsOf(const Workload& workload) {
   const ExpertKernels asked = workload.stack.experts;
   return asked == ExpertKernels::kOfStack ? RulesOf(workload).experts : asked;
+}
+
+// Of a rank's tokens those that it sends to experts: its own share where ranks
+// of its layer have other experts.
+inline int64_t TokensOfExperts(const Workload& workload, int64_t tokens) {
+  return CeilDivide(tokens, workload.part.expert_folds);
 }
 
 // Rows that a rank's experts compute of so many tokens of each rank: as many

@@ -168,6 +168,7 @@ void RequireLlamaBlock(const Architecture& a) {
       {"a feed-forward without a gate", !a.gated},
       {"attention and feed-forward side by side", a.parallel_block},
       {"biases of experts or their router", a.expert_bias || a.router_bias},
+      {"experts that are chosen by groups", a.expert_groups > 1},
       {"capped logits", a.output_soft_cap || a.attention_soft_cap},
       {"a block without a final norm", !a.final_norm},
       {"blocks that predict a token further", a.next_token_blocks > 0},

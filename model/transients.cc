@@ -48,8 +48,9 @@ int64_t AttentionTransients(const Workload& w) {
 
 // Of the rows of all experts, to which so many tokens go, those that go through
 // at once: of single experts, one after the other, those of the busiest.
-int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
+int64_t RowsAtOnce(const Workload& w, int64_t of_rank) {
   const Architecture& a = w.architecture;
+  const int64_t tokens = TokensOfExperts(w, of_rank);
   if (ExpertsOf(w) == ExpertKernels::kGrouped) return RowsOfExperts(w, tokens);
   const auto even =
       static_cast<double>(CeilDivide(tokens * a.experts_per_token, a.experts));
@@ -62,7 +63,8 @@ int64_t RowsAtOnce(const Workload& w, int64_t tokens) {
 int64_t BlockGradientBytes(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
-  const int64_t rows = experts ? RowsOfExperts(w, tokens) : tokens;
+  const int64_t rows =
+      experts ? RowsOfExperts(w, TokensOfExperts(w, tokens)) : tokens;
   const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
   const int64_t width = experts ? a.expert_intermediate : a.intermediate;
   // Of the activation's result and what it was made of: two, with a gate three.
@@ -100,9 +102,9 @@ int64_t ForwardTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
-  const int64_t inner =
-      std::max(tokens * (a.expert_layers() < a.layers ? a.intermediate : 0),
-               RowsOfExperts(w, tokens) * a.expert_intermediate);
+  const int64_t inner = std::max(
+      tokens * (a.expert_layers() < a.layers ? a.intermediate : 0),
+      RowsOfExperts(w, TokensOfExperts(w, tokens)) * a.expert_intermediate);
   const int64_t feed_forward = inner * FeedForwardTransientWidth(w);
   const int64_t context = tokens * a.context_width() * width.element;
   return 2 * tokens * a.hidden * width.wide +

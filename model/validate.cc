@@ -192,6 +192,31 @@ bool PredictsNextToken(const Architecture& a) {
   return a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
 }
 
+// Groups of as many experts each, those of a token together large enough for all
+// of its experts.
+void ValidateExpertGroups(const Architecture& a) {
+  const int64_t experts = a.scored_experts();
+  RequireCount(a.expert_groups, 1, experts, "model.expert_groups");
+  RequireCount(a.expert_groups_per_token,
+               1,
+               a.expert_groups,
+               "model.expert_groups_per_token");
+  if (experts % a.expert_groups != 0) {
+    throw InputError(
+        fmt::format("model.expert_groups: expected a divisor of the {} "
+                    "experts, got {}",
+                    experts,
+                    a.expert_groups));
+  }
+  const int64_t reached = experts / a.expert_groups * a.expert_groups_per_token;
+  if (reached >= a.experts_per_token) return;
+  throw InputError(
+      fmt::format("model.expert_groups_per_token: expected groups of {} "
+                  "experts in all, those of a token, got {}",
+                  a.experts_per_token,
+                  reached));
+}
+
 void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(a.experts, 0, kMostExperts, "model.experts");
   RequireCount(
@@ -207,6 +232,7 @@ void ValidateExpertBlocks(const Architecture& a) {
       a.experts_per_token, 1, a.scored_experts(), "model.experts_per_token");
   RequireCount(
       a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
+  ValidateExpertGroups(a);
 }
 
 // The parts of today's blocks, and that they go together.

@@ -186,6 +186,24 @@ inline constexpr auto kWords<StageCut> =
                      {StageCut::kTables, "tables"},
                      {StageCut::kCost, "cost"}});
 
+// How tokens go to experts of other ranks.
+enum class ExpertExchange {
+  kAllToAll,  // a copy for each of a token's experts (NCCL)
+  // One to each host, and there one to each rank (DeepSeek's DeepEP).
+  kByHost,
+};
+template <>
+inline constexpr auto kWords<ExpertExchange> =
+    Words<ExpertExchange>("exchange between experts",
+                          {{ExpertExchange::kAllToAll, "all_to_all"},
+                           {ExpertExchange::kByHost, "by_host"}});
+template <>
+inline constexpr auto kWordAliases<ExpertExchange> =
+    std::to_array<Word<ExpertExchange>>(
+        {{ExpertExchange::kAllToAll, "alltoall"},
+         {ExpertExchange::kByHost, "deepep"},
+         {ExpertExchange::kByHost, "hybridep"}});
+
 // Ranks that train data parallel, and what they share (model/sharding.h); and
 // those that have a part of the model each (model/split.h), so many beside each
 // of them.
@@ -218,6 +236,14 @@ struct Parallel {
   // Of ranks with the same weights so many have other experts each, to which
   // the others send their tokens (Lepikhin et al. 2021, "GShard").
   int64_t expert = 1;
+  // Ranks that have a part of every expert each; 0: as many as `tensor`. Fewer
+  // have other experts in turn, so that ranks of a layer are among those of
+  // `expert` (Liu et al. 2025, "MoE Parallel Folding").
+  int64_t expert_tensor = 0;
+  ExpertExchange expert_exchange = ExpertExchange::kAllToAll;
+  // Tokens of one micro-batch are exchanged beside the blocks of another, which
+  // goes the other way (Megatron-LM's overlap_moe_expert_parallel_comm).
+  bool expert_overlap = false;
   // Stages of consecutive blocks, through which micro-batches go one behind the
   // other (model/pipeline.h), and in how many chunks each has its blocks.
   int64_t pipeline = 1;
@@ -231,6 +257,9 @@ struct Parallel {
 struct RankPart {
   // Ranks that divide the tokens between products.
   int64_t token_shares = 1;
+  // Ranks of a layer that have other experts each, to which each sends its own
+  // share of the tokens alone.
+  int64_t expert_folds = 1;
   // Ranks that divide each sequence, so many times as long as this one's part.
   int64_t context = 1;
   // Passes of its chunks of blocks, whose activations it keeps at once for their

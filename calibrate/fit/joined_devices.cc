@@ -326,7 +326,8 @@ RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined) {
           parallel.pipeline,
           joined.devices_of_rack(),
           parallel.context,
-          parallel.expert};
+          parallel.expert,
+          parallel.expert_tensor};
 }
 
 void RequireJoinable(const model::Parallel& parallel,

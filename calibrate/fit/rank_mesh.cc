@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "model/rounding.h"
 
@@ -26,7 +27,18 @@ GroupShape RankMesh::OfNeighbours(int64_t ranks) const {
 
 GroupShape RankMesh::OfContext() const { return OfNeighbours(context); }
 
-GroupShape RankMesh::OfExpert() const { return OfNeighbours(expert); }
+GroupShape RankMesh::OfExpert() const {
+  const int64_t in_host = std::clamp<int64_t>(local / of_expert(), 1, expert);
+  return {in_host, model::CeilDivide(expert, in_host)};
+}
+
+// Whole groups of them in each host, so that shards divide these.
+GroupShape RankMesh::OfExpertData() const {
+  const int64_t apart = of_expert() * expert;
+  const int64_t ranks = std::max<int64_t>(1, data * tensor / apart);
+  const int64_t in_host = std::gcd(std::max<int64_t>(1, local / apart), ranks);
+  return {in_host, ranks / in_host};
+}
 
 GroupShape RankMesh::OfData() const { return OfNeighbours(data); }
 
@@ -55,11 +67,13 @@ std::string FaultOf(const RankMesh& mesh) {
         room,
         mesh.context);
   }
-  if (!OneDividesOther(mesh.expert, room)) {
+  const int64_t of_experts =
+      std::max<int64_t>(1, mesh.local / mesh.of_expert());
+  if (!OneDividesOther(mesh.expert, of_experts)) {
     return fmt::format(
         "expert: expected ranks that lie over whole hosts with room for {}, or "
         "several groups of them in one, got {}",
-        room,
+        of_experts,
         mesh.expert);
   }
   if (!OneDividesOther(mesh.data, room)) {

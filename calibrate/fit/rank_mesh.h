@@ -23,13 +23,22 @@ struct RankMesh {
   int64_t local = 1;
   int64_t context = 1;  // of `data`, neighbours that divide sequences
   int64_t expert = 1;   // and that divide experts
+  // Ranks that have a part of every expert each; 0: those of a layer.
+  int64_t expert_tensor = 0;
 
   GroupShape OfTensor() const;
   GroupShape OfContext() const;
   GroupShape OfExpert() const;
+  // Those with the same experts.
+  GroupShape OfExpertData() const;
   GroupShape OfData() const;
   // Share of the boundaries between stages that lie between hosts.
   double BetweenHosts() const;
+
+  // Ranks side by side that have a part of the same expert each.
+  int64_t of_expert() const {
+    return expert_tensor > 0 ? expert_tensor : tensor;
+  }
 
  private:
   // Neighbours among those with the same weights.

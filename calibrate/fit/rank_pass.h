@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "calibrate/fit/rank_group.h"
+#include "calibrate/fit/rank_mesh.h"
 #include "hardware/models/step_time.h"
 #include "model/activations.h"
 #include "model/data_parallel.h"
@@ -154,14 +156,16 @@ class SharedPasses {
                int64_t ranks,
                const std::optional<model::HostPath<double>>& host,
                const UnhiddenUnits<T>& unhidden,
-               const T& slower)
+               const T& slower,
+               const GroupShape& of_experts)
       : w_(workload),
         network_(network),
         unhidden_(unhidden),
         slower_(slower),
-        groups_{model::ShardsOf(workload.parallel),
-                workload.parallel.replicate,
-                ranks / network.hosts},
+        all_{{model::ShardsOf(workload.parallel),
+              workload.parallel.replicate,
+              ranks / network.hosts}},
+        experts_{GroupsOfExperts(workload, of_experts)},
         host_(host),
         root_(units.root),
         brings_(model::ShardsParameters(workload.parallel) ||
@@ -212,8 +216,8 @@ class SharedPasses {
         sums,
         added);
     const bool sends =
-        groups_.shards > 1 && (!model::ShardsParameters(w_.parallel) ||
-                               model::MuonExchangedBytes(w_) > 0);
+        all_.groups.shards > 1 && (!model::ShardsParameters(w_.parallel) ||
+                                   model::MuonExchangedBytes(w_) > 0);
     if (sends || model::UpdatedFromHost(w_) > 0) {
       const Tasks update = {Updated()};
       Add("update",
@@ -235,6 +239,12 @@ class SharedPasses {
     model::Bytes<> sent;
     Transfer time;
   };
+  // Ranks that share the same state, and the last that they sent.
+  struct Sharers {
+    model::ShardGroups groups;
+    Message gather = {};
+    Message reduce = {};
+  };
   // How often each small unit is sent in a pass, by what it is of.
   struct Transfers {
     int64_t of_adapters = 0;
@@ -247,11 +257,30 @@ class SharedPasses {
     int64_t count = 0;
   };
 
+  // Those that share the same experts, in as many copies as go into them.
+  static model::ShardGroups GroupsOfExperts(const model::Workload& w,
+                                            const GroupShape& shape) {
+    const int64_t ranks = shape.in_host * shape.hosts;
+    const int64_t copies = std::gcd(w.parallel.replicate, ranks);
+    const int64_t shards = ranks / copies;
+    const int64_t local =
+        shards % shape.in_host == 0 || shape.in_host % shards == 0
+            ? shape.in_host
+            : std::gcd(shape.in_host, shards);
+    return {shards, copies, local};
+  }
+
+  // Two transfers, one behind the other.
+  static Transfer Both(const Transfer& one, const Transfer& other) {
+    return {one.alone + other.alone, one.beside + other.beside};
+  }
+
   // The transfer of so many bytes, which is sent `count` times, by what each
   // rank sends of a size and the time that it takes on a ring. Most are as the
   // `last` one.
   template <class Traffic, class Time>
-  Transfer Send(int64_t bytes,
+  Transfer Send(const model::ShardGroups& groups,
+                int64_t bytes,
                 int64_t count,
                 const Traffic& traffic,
                 const Time& time,
@@ -259,7 +288,7 @@ class SharedPasses {
     if (bytes != last.bytes) {
       const model::Bytes<> size = model::Byte(static_cast<double>(bytes));
       last = {bytes,
-              traffic(groups_, size),
+              traffic(groups, size),
               TimeOf([&](const model::RingLevel<T>& ring) {
                 return time(size, ring);
               })};
@@ -269,34 +298,42 @@ class SharedPasses {
   }
 
   // So many bytes, of each rank its share to all others.
-  Transfer GatherBytes(int64_t bytes, int64_t count) {
-    if (bytes == 0 || groups_.shards == 1) return {};
+  Transfer GatherBytes(int64_t bytes, int64_t count, Sharers& ranks) {
+    if (bytes == 0 || ranks.groups.shards == 1) return {};
     return Send(
+        ranks.groups,
         bytes,
         count,
         model::GatherTraffic,
         [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
           return network_.gather *
-                 model::GatherTime(groups_, size, ring, network_.across);
+                 model::GatherTime(ranks.groups, size, ring, network_.across);
         },
-        gather_);
+        ranks.gather);
   }
 
   Transfer Gather(const model::ShardUnit& unit, int64_t count) {
-    return GatherBytes(model::GatheredBytes(w_, unit), count);
+    const model::UnitParts parts = model::PartsOfUnit(unit);
+    return Both(
+        GatherBytes(model::GatheredBytes(w_, parts.rest), count, all_),
+        GatherBytes(model::GatheredBytes(w_, parts.experts), count, experts_));
   }
 
-  Transfer Reduce(int64_t bytes, int64_t count) {
-    if (bytes == 0 || groups_.shards * groups_.copies == 1) return {};
+  Transfer Reduce(int64_t bytes, int64_t count, Sharers& ranks) {
+    if (bytes == 0 || ranks.groups.shards * ranks.groups.copies == 1) return {};
     return Send(
+        ranks.groups,
         bytes,
         count,
         model::ReduceTraffic,
         [&](model::Bytes<> size, const model::RingLevel<T>& ring) {
-          return model::ReduceTime(
-              groups_, size, ring, network_.across, network_.reduce_scatter);
+          return model::ReduceTime(ranks.groups,
+                                   size,
+                                   ring,
+                                   network_.across,
+                                   network_.reduce_scatter);
         },
-        reduce_);
+        ranks.reduce);
   }
 
   // `transfer` with a copy to or from the host, `count` times.
@@ -329,10 +366,9 @@ class SharedPasses {
   // another its shards of that one's matrices, an n-th of an n-th.
   Transfer Exchange() {
     const int64_t bytes =
-        model::CeilDivide(model::MuonExchangedBytes(w_), groups_.shards);
-    const Transfer there = GatherBytes(bytes, 1);
-    const Transfer back = GatherBytes(bytes, 1);
-    return {there.alone + back.alone, there.beside + back.beside};
+        model::CeilDivide(model::MuonExchangedBytes(w_), all_.groups.shards);
+    const Transfer there = GatherBytes(bytes, 1, all_);
+    return Both(there, GatherBytes(bytes, 1, all_));
   }
 
   // What each rank, or its host, updated goes to the others, and to the device,
@@ -340,6 +376,9 @@ class SharedPasses {
   model::ShardTask<T> Updated() {
     model::ShardUnit trained;
     trained.elements = model::TrainableParameters(w_);
+    if (w_.architecture.expert_ranks > 1) {
+      trained.of_experts = model::TrainableExpertParameters(w_);
+    }
     model::ShardTask<T> update;
     update.gather =
         model::ShardsParameters(w_.parallel) ? Exchange() : Gather(trained, 1);
@@ -392,15 +431,20 @@ class SharedPasses {
 
   // Sums what units leave, in full buckets where ranks hold all parameters.
   Transfer Sum(const model::ShardUnit& unit, int64_t count, bool last) {
-    waiting_ += model::SummedBytes(w_, unit);
+    const model::UnitParts parts = model::PartsOfUnit(unit);
+    waiting_ += model::SummedBytes(w_, parts.rest);
+    of_experts_waiting_ += model::SummedBytes(w_, parts.experts);
     if (!last && !model::ShardsParameters(w_.parallel) &&
-        waiting_ < model::kReduceBucket * model::SumWidth(w_)) {
+        waiting_ + of_experts_waiting_ <
+            model::kReduceBucket * model::SumWidth(w_)) {
       return {};
     }
-    const int64_t bytes = std::exchange(waiting_, 0);
-    return WithCopy(Reduce(bytes, count),
-                    model::GradientsToHost(w_, bytes / model::SumWidth(w_)),
-                    count);
+    const int64_t rest = std::exchange(waiting_, 0);
+    const int64_t experts = std::exchange(of_experts_waiting_, 0);
+    return WithCopy(
+        Both(Reduce(rest, count, all_), Reduce(experts, count, experts_)),
+        model::GradientsToHost(w_, (rest + experts) / model::SumWidth(w_)),
+        count);
   }
 
   // With or without the sums of gradients.
@@ -434,7 +478,7 @@ class SharedPasses {
            Transfers unhidden,
            double times,
            AddedTime<T>& added) {
-    if (groups_.shards > 1) {
+    if (all_.groups.shards > 1) {
       const auto adapters =
           static_cast<double>(unhidden.of_adapters * model::AdapterUnits(w_));
       const auto experts =
@@ -462,21 +506,23 @@ class SharedPasses {
   const model::RankNetwork<T>& network_;
   UnhiddenUnits<T> unhidden_;
   T slower_;
-  model::ShardGroups groups_;
+  Sharers all_;
+  Sharers experts_;
   const std::optional<model::HostPath<double>>& host_;
   const model::ShardUnit& root_;
   bool brings_;  // units wait for parameters, or for what they kept
   std::vector<Blocks> blocks_;  // in the order of the forward pass
-  int64_t waiting_ = 0;         // bytes of gradients, for a full bucket
-  Message gather_;
-  Message reduce_;
+  // Bytes of gradients, for a full bucket.
+  int64_t waiting_ = 0;
+  int64_t of_experts_waiting_ = 0;
   // By what was asked for since the last part.
   model::Bytes<> sent_;
   model::Bytes<> copied_;
 };
 
 // By all messages of a step, which are the workload's. `host`: where anything
-// is offloaded.
+// is offloaded; `of_experts`: ranks that have the same ones, where others have
+// others.
 template <class T, class A>
 AddedTime<T> AddedBy(const model::Workload& workload,
                      const RankMessages& messages,
@@ -485,7 +531,8 @@ AddedTime<T> AddedBy(const model::Workload& workload,
                      int64_t ranks,
                      const std::optional<model::HostPath<double>>& host,
                      const UnhiddenUnits<T>& unhidden,
-                     const T& slower) {
+                     const T& slower,
+                     const GroupShape& of_experts = {}) {
   if (!messages.by_unit()) {
     return AddedByBuckets(
         messages.Pieces(alone.backward_units),
@@ -494,8 +541,14 @@ AddedTime<T> AddedBy(const model::Workload& workload,
         ranks,
         slower);
   }
-  return SharedPasses<T, A>(
-             workload, messages.units(), network, ranks, host, unhidden, slower)
+  return SharedPasses<T, A>(workload,
+                            messages.units(),
+                            network,
+                            ranks,
+                            host,
+                            unhidden,
+                            slower,
+                            of_experts)
       .Over(alone);
 }
 

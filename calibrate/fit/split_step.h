@@ -17,6 +17,7 @@
 #include "model/collective.h"
 #include "model/data_parallel.h"
 #include "model/error.h"
+#include "model/expert_routing.h"
 #include "model/pipeline.h"
 #include "model/split.h"
 #include "model/units.h"
@@ -165,20 +166,54 @@ model::PipelinePart<T> ExposedWithinSequences(
           exposed(context.backward, blocks.backward)};
 }
 
-// Exchanges of tokens between experts, of which nothing goes beside products.
+// One exchange of a block's tokens between experts.
+template <class T>
+model::Seconds<T> ExchangeTime(const model::ExpertMessages& expert,
+                               const GroupShape& shape,
+                               const model::RankNetwork<T>& network) {
+  switch (expert.exchange) {
+    case model::ExpertExchange::kAllToAll:
+      return model::AllToAllTime(shape.in_host,
+                                 shape.hosts,
+                                 expert.rows,
+                                 network.alone,
+                                 network.across);
+    case model::ExpertExchange::kByHost:
+      return model::RowsByHostTime(
+          shape.in_host,
+          shape.hosts,
+          expert.once,
+          model::PlacesOfToken(expert.routing, shape.in_host * shape.hosts),
+          model::PlacesOfToken(expert.routing, shape.hosts),
+          network.alone,
+          network.across);
+  }
+  ENSURE(false, "an exchange without a time");
+}
+
+// What of exchanges between experts nothing hides. Beside those of another
+// micro-batch, which goes the other way, they show what is longer than its
+// `blocks`; the first to come and the last to leave have none beside them.
 template <class T>
 model::PipelinePart<T> BetweenExperts(const ModelStages::Stage& stage,
+                                      const model::Workload& whole,
+                                      const model::PipelinePart<T>& blocks,
                                       const RankMesh& mesh,
                                       const model::RankNetwork<T>& network) {
   if (mesh.expert == 1) return {};
-  const GroupShape shape = mesh.OfExpert();
-  const model::Seconds<T> exchange = model::AllToAllTime(shape.in_host,
-                                                         shape.hosts,
-                                                         stage.expert.rows,
-                                                         network.alone,
-                                                         network.across);
-  return {static_cast<double>(stage.expert.forward) * exchange,
-          static_cast<double>(stage.expert.backward) * exchange};
+  const model::Seconds<T> exchange =
+      ExchangeTime(stage.expert, mesh.OfExpert(), network);
+  const double alone = whole.parallel.expert_overlap
+                           ? 1.0 / static_cast<double>(whole.accumulation)
+                           : 1.0;
+  const auto exposed = [&](int64_t exchanges, model::Seconds<T> beside) {
+    const model::Seconds<T> sent = static_cast<double>(exchanges) * exchange;
+    const model::Seconds<T> beyond =
+        sent > beside ? sent - beside : model::Seconds<T>();
+    return alone * sent + (1.0 - alone) * beyond;
+  };
+  return {exposed(stage.expert.forward, blocks.backward),
+          exposed(stage.expert.backward, blocks.forward)};
 }
 
 // A micro-batch's passes of a stage, with what they wait for within it.
@@ -217,7 +252,8 @@ StagePasses<T> PassesOf(const ModelStages::Stage& stage,
       ExposedWithinLayers(stage, whole.parallel, computed, mesh, network);
   const model::PipelinePart<T> sequences =
       ExposedWithinSequences(stage, blocks, mesh, network);
-  const model::PipelinePart<T> experts = BetweenExperts(stage, mesh, network);
+  const model::PipelinePart<T> experts =
+      BetweenExperts(stage, whole, blocks, mesh, network);
   const model::PipelinePart<T> exposed{
       layers.forward + sequences.forward + experts.forward,
       layers.backward + sequences.backward + experts.backward};
@@ -329,7 +365,8 @@ DividedStep<T, A> StepOfDivided(const ModelStages& stages,
                                mesh.data,
                                std::nullopt,  // such models offload nothing
                                unhidden,
-                               slower);
+                               slower,
+                               mesh.OfExpertData());
   }
   step.added.exposed += split.sums;
   step.added.all += split.sums + split.waits;

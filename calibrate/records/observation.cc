@@ -198,6 +198,13 @@ std::string RestOfRanks(const model::Workload& w) {
   }
   if (p.context > 1) text += fmt::format(" context{}", p.context);
   if (p.expert > 1) text += fmt::format(" expert{}", p.expert);
+  if (p.expert_tensor > 0) {
+    text += fmt::format(" expert tensor{}", p.expert_tensor);
+  }
+  if (p.expert_exchange != usual.parallel.expert_exchange) {
+    text += fmt::format(" {}", model::ToText(p.expert_exchange));
+  }
+  if (p.expert_overlap) text += " overlapping experts";
   if (p.pipeline > 1) text += fmt::format(" pipeline{}", p.pipeline);
   if (p.chunks > 1) text += fmt::format(" chunks{}", p.chunks);
   if (p.stages != usual.parallel.stages) {

@@ -23,14 +23,14 @@ Runs whose ranks have a part of a model each ([how that is counted](../models/sp
 as shipped: no row of a divided model is in a fit. *Layers*: of every layer a part (tensor
 parallel), within a host or over several; *stages*: some of its blocks (pipeline parallel);
 *sequences*: of every sequence a part (context parallel), *experts*: some of these (expert
-parallel), whatever else is divided beside. Nothing was chosen in sight of rows of the last two.
-Errors are absolute in %, of the median and the mean; *off* is the median with its sign; *inside*
-how many of a hundred are in their 80 % interval.
+parallel), whatever else is divided beside. Errors are absolute in %, of the median and the mean;
+*off* is the median with its sign; *inside* how many of a hundred are in their 80 % interval.
 
 Chosen in sight of rows: what a launch takes between Megatron's modules, on `vtrain_gpt`. How
-stages are cut, which sums go on beside products and whether ranks divide tokens are facts of
-programs (`calibrate/records/import/tables.yaml`). [What misses, and
-why](../models/misses.md#models-that-several-ranks-have).
+stages are cut, which sums go on beside products, whether ranks divide tokens, which recipes leave
+experts whole and how tokens go to them are facts of programs
+(`calibrate/records/import/tables.yaml`); the last two were looked up in sight of the rows that they
+are of. [What misses, and why](../models/misses.md#models-that-several-ranks-have).
 """
 
 

@@ -94,6 +94,16 @@ Architecture ReadFlexOlmo(const ConfigJson& c) {
   return a;
 }
 
+// The second's file says whether it has groups (topk_method), the third's class
+// has them.
+void ReadExpertGroups(const ConfigJson& c, bool version_3, Architecture& a) {
+  const std::string method =
+      c.Text("topk_method", version_3 ? "noaux_tc" : "greedy");
+  if (method == "greedy") return;
+  a.expert_groups = c.PositiveCount("n_group", version_3 ? 8 : 1);
+  a.expert_groups_per_token = c.PositiveCount("topk_group", version_3 ? 4 : 1);
+}
+
 Architecture ReadDeepSeek(const ConfigJson& c, bool version_3) {
   Architecture a = ReadLlama(c);
   a.output_bias = a.attention_bias;
@@ -116,6 +126,7 @@ Architecture ReadDeepSeek(const ConfigJson& c, bool version_3) {
                              : c.Count("n_shared_experts", version_3 ? 1 : 2);
   a.shared_intermediate = shared * a.expert_intermediate;
   a.dense_layers = c.Count("first_k_dense_replace", version_3 ? 3 : 0);
+  ReadExpertGroups(c, version_3, a);
   c.Expect("moe_layer_freq", 1);
   c.Expect("qk_head_dim", a.head_size);
   // Weights come in fp8 blocks; a step's precision is the scenario's.

@@ -24,8 +24,11 @@ constexpr std::string_view kSequenceParallel =
 constexpr std::string_view kContextParallel = "parallel: { context: 2 }";
 constexpr std::string_view kExpertParallel = "parallel: { expert: 8 }";
 constexpr std::string_view kExpertTensorParallel =
-    "experts divided unlike layers are not modelled: of each a rank has its "
-    "part by parallel.tensor";
+    "parallel: { tensor: 8, sequence: true, expert: 8, expert_tensor: 1 }";
+constexpr std::string_view kByHost =
+    "parallel: { expert: 8, expert_exchange: by_host }";
+constexpr std::string_view kExpertOverlap =
+    "parallel: { expert: 8, expert_overlap: true }";
 constexpr std::string_view kNarrowSums =
     "gradient_compression: half, beside model, for sums in 16 bits";
 constexpr std::string_view kAdapters =
@@ -143,8 +146,17 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"expert_parallel_size", "shard", "expert"},
     {"expert_parallel_size", "parallel", kExpertParallel},
     {"expert_model_parallel_size", "parallel", kExpertParallel},
+    {"etp", "shard", "expert_tensor"},
+    {"etp", "parallel", kExpertTensorParallel},
+    {"expert_tensor_parallel_size", "shard", "expert_tensor"},
     {"expert_tensor_parallel_size", "parallel", kExpertTensorParallel},
-    {"expert_tensor", "shard", kExpertTensorParallel},
+    {"expert_tensor_parallel_degree", "parallel", kExpertTensorParallel},
+    {"moe_token_dispatcher_type", "shard", "expert_exchange"},
+    {"moe_token_dispatcher_type", "parallel", kByHost},
+    {"moe_flex_dispatcher_backend", "parallel", kByHost},
+    {"moe_enable_deepep", "parallel", kByHost},
+    {"overlap_moe_expert_parallel_comm", "shard", "expert_overlap"},
+    {"overlap_moe_expert_parallel_comm", "parallel", kExpertOverlap},
 });
 
 struct ForeignValue {

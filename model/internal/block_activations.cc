@@ -95,8 +95,9 @@ int64_t AdaptedHiddenBytes(const Workload& w,
 int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   const Architecture& a = w.architecture;
   const Widths width(w);
-  const int64_t rows = RowsOfExperts(w, tokens);
-  int64_t bytes = tokens * a.scored_experts() * kSingle;  // scores
+  const int64_t sent = TokensOfExperts(w, tokens);
+  const int64_t rows = RowsOfExperts(w, sent);
+  int64_t bytes = sent * a.scored_experts() * kSingle;  // scores
   // What comes back of rows before it is weighted; the rows side by side; and
   // weighted, which a loop adds to the sum (PyTorch's index_add_ keeps it).
   bytes += rows * a.hidden * width.element;

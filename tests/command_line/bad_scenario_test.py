@@ -180,7 +180,7 @@ class Scenarios(Case):
             ("trainable=lora", "trainable: { lora: { rank: RANK, matrices: "),
             ("quantization=nf4", "base_bits: 4"),
             ("parallel.cp=2", "context"),
-            ("parallel.expert_tensor=2", "divided unlike layers are not modelled"),
+            ("parallel.etp=2", "expert_tensor"),
             ("tensor_parallel_size=2", "parallel: { tensor: 8 }"),
             ("parallel.pp=2", "pipeline"),
             ("parallel.sequence=true", "tensor"),

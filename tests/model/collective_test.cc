@@ -149,4 +149,21 @@ TEST_CASE("each of all sends to each, by hand") {
         doctest::Approx(402e-6));
 }
 
+TEST_CASE("rows that go once to each host and there to ranks, by hand") {
+  const RingLevel<double> inside{Microseconds(3.0), GBPerSecond(300.0)};
+  const RingLevel<double> across{Microseconds(14.0), GBPerSecond(25.0)};
+  const auto time = [&](int64_t local, int64_t hosts) {
+    return RowsByHostTime(local, hosts, MB(24.0), 4.0, 2.5, inside, across)
+        .base();
+  };
+  // Each row meets 4 of 8 ranks: 7 x 3 us + 4 x 7/8 x 24 MB / 300 GB/s.
+  CHECK(time(8, 1) == doctest::Approx(301e-6));
+  // And 2.5 of 4 hosts: 3 x 14 us + 2.5 x 3/4 x 24 MB / 25 GB/s.
+  CHECK(time(2, 4) == doctest::Approx(1842e-6));
+  // Over a wide network what is spread in a host is waited for.
+  CHECK(RowsByHostTime(8, 2, MB(24.0), 4.0, 1.5, across, inside).base() ==
+        doctest::Approx(7 * 14e-6 + 3360e-6));
+  CHECK(time(1, 1) == 0.0);
+}
+
 }  // namespace trainfare::model

@@ -300,6 +300,78 @@ TEST_CASE("tokens that are sent to experts and back, by hand") {
   CHECK(ExpertMessagesOf(w, OfStage(w, 0)).rows.base() == 48.0 * 1024 * 1024);
 }
 
+// The same over ranks of a layer, too: 16 copies of a model that two ranks
+// divide, each of eight experts whole on one of 32 ranks.
+Workload FoldedExperts() {
+  Workload w = DividedExperts();
+  w.parallel.tensor = 2;
+  w.parallel.sequence = true;
+  w.parallel.expert_tensor = 1;
+  w.parallel.data = 16;
+  return w;
+}
+
+TEST_CASE("ranks of a layer have other experts each, whole ones") {
+  const Workload w = FoldedExperts();
+  Validate(w);
+  const Workload rank = OfStage(w, 0);
+  Validate(rank);
+  CHECK(rank.architecture.experts == 1);
+  CHECK(rank.architecture.expert_intermediate == 14336);
+  CHECK(rank.architecture.heads == 16);
+  CHECK(ExpertParametersInAll(rank) == 5'637'144'576);
+  Workload as_layers = w;
+  as_layers.parallel.expert_tensor = 0;
+  CHECK(ExpertParametersInAll(OfStage(as_layers, 0)) == 5'637'144'576 / 2);
+  // As many products, and as many rows to send: a rank's share of the tokens
+  // to experts of whole width, or all of them to halves.
+  const auto flops = [](const Workload& of) {
+    return ExpandKernels(OfStage(of, 0)).Counts(Phase::kForward).matrix_flops;
+  };
+  // But for the router, 8 columns, which scores the share alone.
+  CHECK(flops(as_layers) - flops(w) == int64_t{32} * 2 * 2048 * 4096 * 8);
+  CHECK(ExpertMessagesOf(w, rank).rows.base() ==
+        ExpertMessagesOf(as_layers, OfStage(as_layers, 0)).rows.base());
+  const auto kept = [](const Workload& of) {
+    return Activations(OfStage(of, 0)).kept;
+  };
+  CHECK(kept(w) < kept(as_layers));
+}
+
+TEST_CASE("behind experts of their own ranks of a layer sum nothing") {
+  Workload w = FoldedExperts();
+  const auto messages = [&] { return TensorMessagesOf(w, OfStage(w, 0)); };
+  // Of 32 blocks those of attention, and the embeddings' and the logits'.
+  CHECK(messages().forward == 32 + 1);
+  CHECK(messages().backward == 32 + 1);
+  w.gradient_checkpointing = true;
+  CHECK(messages().again == 32);
+  w.parallel.expert_tensor = 2;
+  CHECK(messages().forward == 2 * 32 + 1);
+  // Experts of every token are divided as layers.
+  w.parallel.expert_tensor = 1;
+  w.architecture.shared_intermediate = 2048;
+  CHECK(messages().forward == 2 * 32 + 1);
+}
+
+TEST_CASE("state of experts is divided over ranks of layers, too") {
+  Workload w = FoldedExperts();
+  w.parallel.shard = Shard::kZero1;
+  // 16 x 2 ranks have 8 experts of a block: four have the same one.
+  const Workload rank = OfStage(w, 0);
+  const int64_t rest =
+      TotalParameters(rank.architecture) - ExpertParametersInAll(rank);
+  CHECK(UpdatedByRank(rank) == 5'637'144'576 / 4 + (rest + 15) / 16);
+  // What is gathered and summed of a block is so in two groups.
+  const ShardUnit block = ShardUnitsOf(rank).blocks.front().unit;
+  CHECK(block.of_experts == 3 * 4096 * 14336);
+  const UnitParts parts = PartsOfUnit(block);
+  CHECK(parts.experts.trained == 3 * 4096 * 14336);
+  CHECK(parts.rest.elements + parts.experts.elements == block.elements);
+  CHECK(parts.rest.of_experts == 0);
+  CHECK(ShardUnitsOf(rank).root.of_experts == 0);
+}
+
 TEST_CASE("a stage keeps activations of all passes under way") {
   Workload w = Divided();
   w.parallel.pipeline = 4;
@@ -410,6 +482,42 @@ TEST_CASE("a model that ranks cannot divide so is refused") {
   CHECK(message(w) ==
         "parallel.expert: expected a divisor of the 4 ranks with the same "
         "weights, got 8");
+  w = FoldedExperts();
+  w.parallel.data = 2;
+  CHECK(message(w) ==
+        "parallel.expert: expected a divisor of the 4 ranks that experts lie "
+        "over, got 8");
+  w = FoldedExperts();
+  w.parallel.expert_tensor = 3;
+  CHECK(message(w) ==
+        "parallel.expert_tensor: expected a divisor of the 2 ranks of a layer, "
+        "or 0, got 3");
+  w = FoldedExperts();
+  w.parallel.sequence = false;
+  CHECK(message(w) ==
+        "parallel.expert_tensor: expected 2 where ranks of a layer have the "
+        "same tokens, got 1; hint: sequence: true");
+  w = FoldedExperts();
+  w.parallel.expert = 1;
+  CHECK(message(w) ==
+        "parallel.expert_tensor: expected 2 where no ranks divide experts, got "
+        "1; hint: expert");
+  w.parallel.expert_tensor = 0;
+  w.parallel.expert_overlap = true;
+  CHECK(message(w).starts_with("parallel.expert_overlap: expected false"));
+  w.parallel.expert_overlap = false;
+  w.parallel.expert_exchange = ExpertExchange::kByHost;
+  CHECK(message(w) ==
+        "parallel.expert_exchange: expected all_to_all where no ranks divide "
+        "experts, got by_host; hint: expert");
+  w = DividedExperts();
+  w.architecture.expert_groups = 3;
+  CHECK(message(w) ==
+        "model.expert_groups: expected a divisor of the 8 experts, got 3");
+  w.architecture.expert_groups = 8;
+  CHECK(message(w) ==
+        "model.expert_groups_per_token: expected groups of 2 experts in all, "
+        "those of a token, got 1");
   w = Divided();
   w.parallel.pipeline = 33;
   CHECK(message(w).starts_with("parallel.pipeline: expected at most 32"));
@@ -452,6 +560,9 @@ TEST_CASE("devices are copies of a model times the ranks of each") {
       "got 8; hint: --devices 16");
   const Parallel experts = DividedExperts().parallel;
   CHECK(FewestDevices(experts) == 8);
+  Parallel folded = FoldedExperts().parallel;
+  folded.data = 0;
+  CHECK(FewestDevices(folded) == 8);
   Parallel any = experts;
   any.data = 0;
   any.context = 6;

@@ -8,7 +8,7 @@
 //   task, metric, value, notes
 //
 // and of decoders kv_heads, experts, experts_per_token, micro_batch in place of
-// batch_per_device, global_batch, dp, tp, pp, cp, ep, sharding, recompute,
+// batch_per_device, global_batch, dp, tp, pp, cp, ep, etp, sharding, recompute,
 // adapter, lora_rank, tokens_per_sample; power_limit_w; assumed, which of what
 // makes its step nobody states; by name in any order, others are ignored.
 // `value` is of the whole system unless the metric says otherwise. What a row

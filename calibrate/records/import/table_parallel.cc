@@ -40,6 +40,7 @@ using WaysColumns = std::array<std::string_view, 2>;
 constexpr WaysColumns kTensorColumns = {"tp", "tensor_parallel"};
 constexpr WaysColumns kContextColumns = {"cp", "context_parallel"};
 constexpr WaysColumns kExpertColumns = {"ep", "expert_parallel"};
+constexpr WaysColumns kExpertTensorColumns = {"etp", "expert_tensor_parallel"};
 constexpr WaysColumns kPipelineColumns = {"pp", "pipeline_parallel"};
 constexpr WaysColumns kCopiesColumns = {"dp", "data_parallel"};
 
@@ -170,6 +171,33 @@ model::StageCut StageCutOf(const TableRow& row) {
   return model::StageCut::kBlocks;
 }
 
+// How experts lie over ranks, and what these send each other, as the row says it
+// or the program that it names does it.
+void SetExperts(const TableRow& row, model::Parallel& parallel) {
+  parallel.expert = WaysOf(row, kExpertColumns);
+  if (parallel.expert == 1) return;
+  const std::string words = Lowered(row.StackWords());
+  const std::string name = Lowered(row["model"]);
+  const auto first = [&](const auto& rules) {
+    return std::find_if(rules.begin(), rules.end(), [&](const auto& rule) {
+      return Contains(words, rule.words) && Contains(name, rule.model);
+    });
+  };
+  const TableRules& rules = RulesOfTables();
+  if (StatesWays(row, kExpertTensorColumns)) {
+    parallel.expert_tensor = WaysOf(row, kExpertTensorColumns);
+  } else if (parallel.tensor > 1) {
+    const auto rule = first(rules.expert_tensor);
+    if (rule != rules.expert_tensor.end()) parallel.expert_tensor = rule->ranks;
+  }
+  const auto exchange = first(rules.expert_exchanges);
+  if (exchange != rules.expert_exchanges.end()) {
+    parallel.expert_exchange = exchange->exchange;
+  }
+  parallel.expert_overlap =
+      SaysAny(words + " " + Lowered(row.AllNotes()), rules.expert_overlaps);
+}
+
 // What sums within layers go on beside, of a stack of such words.
 model::TensorOverlap TensorOverlapOf(const std::string& words) {
   for (const TensorOverlapRule& rule : RulesOfTables().tensor_overlaps) {
@@ -194,6 +222,7 @@ model::Parallel PartsOfModel(const TableRow& row) {
     parallel.sequence = SaysAny(words, RulesOfTables().sequence_parallel);
     parallel.tensor_overlap = TensorOverlapOf(words);
   }
+  SetExperts(row, parallel);
   if (parallel.pipeline > 1) {
     parallel.stages = StageCutOf(row);
     parallel.chunks = ChunksOf(row);

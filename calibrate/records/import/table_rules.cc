@@ -262,6 +262,19 @@ void ReadRankRules(const YamlMap& root, TableRules& rules) {
         return TensorOverlapRule{map.Text("words"),
                                  WordOf<model::TensorOverlap>(map, "overlap")};
       });
+  rules.expert_tensor = ListOf(root, "expert_tensor", [](const YamlMap& map) {
+    return ExpertTensorRule{map.Text("words"),
+                            TextOr(map, "model"),
+                            map.Integer("ranks", 1, model::kMostDevices)};
+  });
+  rules.expert_exchanges =
+      ListOf(root, "expert_exchanges", [](const YamlMap& map) {
+        return ExpertExchangeRule{
+            map.Text("words"),
+            TextOr(map, "model"),
+            WordOf<model::ExpertExchange>(map, "exchange")};
+      });
+  rules.expert_overlaps = root.Texts("expert_overlaps");
   rules.stage_cuts = ListOf(root, "stage_cuts", [](const YamlMap& map) {
     return StageCutRule{map.Text("words"),
                         WordOf<model::StageCut>(map, "stages")};

@@ -112,6 +112,18 @@ struct TensorOverlapRule {
   model::TensorOverlap overlap = model::TensorOverlap::kNone;
 };
 
+// What a program does with experts of some of its models; no `model`: of all.
+struct ExpertTensorRule {
+  std::string words;  // in lower case, as the other
+  std::string model;
+  int64_t ranks = 0;  // that have a part of every expert each
+};
+struct ExpertExchangeRule {
+  std::string words;  // in lower case, as the other
+  std::string model;
+  model::ExpertExchange exchange = model::ExpertExchange::kAllToAll;
+};
+
 struct StageCutRule {
   std::string words;  // in lower case
   model::StageCut stages = model::StageCut::kBlocks;
@@ -324,6 +336,9 @@ struct TableRules {
   std::vector<std::string> no_splits;
   std::vector<std::string> sequence_parallel;
   std::vector<TensorOverlapRule> tensor_overlaps;
+  std::vector<ExpertTensorRule> expert_tensor;
+  std::vector<ExpertExchangeRule> expert_exchanges;
+  std::vector<std::string> expert_overlaps;
   std::vector<StageCutRule> stage_cuts;
   ByWord<MetricRule> metrics;
   std::vector<EpochRule> epochs;

@@ -88,10 +88,11 @@ void SharedExpertBackward(Pass& pass, int64_t tokens) {
 
 void ExpertsForward(Pass& pass, int64_t tokens) {
   const Architecture& a = pass.architecture;
-  const Routed r = RoutedRows(pass, tokens);
+  const int64_t sent = TokensOfExperts(pass.workload, tokens);
+  const Routed r = RoutedRows(pass, sent);
   const int64_t h = a.hidden;
   const int64_t wide = a.expert_intermediate;
-  RoutingForward(pass, r, tokens);
+  RoutingForward(pass, r, sent);
   GatherRows(pass, r);
   if (a.gated) {
     ExpertGemm(pass, "expert gate", r, wide, h);
@@ -108,14 +109,15 @@ void ExpertsForward(Pass& pass, int64_t tokens) {
   pass.RepeatSince(first, ExpertLaunches(pass, r));
   ExpertGemm(pass, "expert out", r, h, wide);
   AdapterForward(pass, Matrix::kFeedForwardOut, r, h, wide);
-  AddRows(pass, r, tokens);
+  AddRows(pass, r, sent);
   SharedExpertForward(pass, tokens);
 }
 
 void ExpertsBackward(Pass& pass, int64_t tokens) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
-  const Routed r = RoutedRows(pass, tokens);
+  const int64_t sent = TokensOfExperts(w, tokens);
+  const Routed r = RoutedRows(pass, sent);
   const int64_t h = a.hidden;
   const int64_t wide = a.expert_intermediate;
   const bool trains = Trains(w, Matrix::kFeedForwardIn);
@@ -135,7 +137,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   };
   const int64_t rows = ExpertRows(pass, r);
   SharedExpertBackward(pass, tokens);
-  GatherRowGradients(pass, r, tokens);
+  GatherRowGradients(pass, r, sent);
   product(Matrix::kFeedForwardOut, h, wide);
   if (a.gated) {
     each([&] { GatedActivationBackward(pass, rows * wide); });
@@ -148,16 +150,16 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
     each([&] { ActivationAloneBackward(pass, "gelu gradient", rows * wide); });
   }
   product(Matrix::kFeedForwardIn, wide, h);
-  AddRowGradients(pass, r, tokens);
+  AddRowGradients(pass, r, sent);
   pass.Reduction("routing gradient",
-                 tokens,
-                 tokens * a.scored_experts(),
+                 sent,
+                 sent * a.scored_experts(),
                  8,
                  pass.element,
                  kSoftmaxBackwardFlops);
-  pass.Gemm("input gradient", tokens, h, a.scored_experts());
+  pass.Gemm("input gradient", sent, h, a.scored_experts());
   if (trains) {
-    WeightGradientGemm(pass, "weight gradient", h, a.scored_experts(), tokens);
+    WeightGradientGemm(pass, "weight gradient", h, a.scored_experts(), sent);
   }
 }
 

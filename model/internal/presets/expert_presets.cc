@@ -93,16 +93,25 @@ Architecture Glm45() {
   return a;
 }
 
-// DeepSeek-AI 2024: latent attention with heads of 128 + 64 and values of 128.
+struct ExpertGroups {
+  int64_t all = 1;
+  int64_t per_token = 1;
+};
+
+// DeepSeek-AI 2024: latent attention with heads of 128 + 64 and values of 128;
+// of so many groups of experts (n_group, topk_group of its config.json).
 Architecture DeepSeek(std::string name,
                       const Dimensions& d,
                       int64_t latent_query,
                       const ExpertDimensions& experts,
-                      int64_t dense_layers) {
+                      int64_t dense_layers,
+                      const ExpertGroups& groups = {}) {
   Architecture a = Experts(Llama(std::move(name), d), experts);
   a.head_size = 192;
   a.value_head_size = 128;
   a.rotary_head_size = 64;
+  a.expert_groups = groups.all;
+  a.expert_groups_per_token = groups.per_token;
   a.latent_query = latent_query;
   a.latent_key_value = 512;
   a.dense_layers = dense_layers;
@@ -195,12 +204,14 @@ std::vector<Architecture> ExpertPresets() {
                {60, 5120, 128, 128, 12288, 102400, 163840},
                1536,
                {160, 6, 1536, int64_t{2} * 1536},
-               1),
+               1,
+               {8, 3}),
       DeepSeek("deepseek-v3",
                {61, 7168, 128, 128, 18432, 129280, 163840},
                1536,
                {256, 8, 2048, 2048},
-               3),
+               3,
+               {8, 4}),
       // moonshotai/Kimi-K2-Instruct: DeepSeek-V3 of more experts, fewer heads
       DeepSeek("kimi-k2",
                {61, 7168, 64, 64, 18432, 163840, 131072},

@@ -50,6 +50,29 @@ TEST_CASE("ranks that divide experts are neighbours of the same weights") {
   CHECK(FaultOf({1, 6, 1, 8, 1, 6}).starts_with("expert: expected ranks that"));
 }
 
+TEST_CASE("ranks of whole experts are neighbours within layers, too") {
+  // 2 ranks of a layer, 32 with the same weights, 8 stages over hosts of eight:
+  // 64 ranks have other experts, one host after another.
+  RankMesh mesh{2, 32, 8, 8, 1, 64, 1};
+  CHECK(FaultOf(mesh).empty());
+  CHECK(mesh.OfExpert().in_host == 8);
+  CHECK(mesh.OfExpert().hosts == 8);
+  CHECK(mesh.OfExpertData().in_host == 1);
+  CHECK(mesh.OfExpertData().hosts == 1);
+  // Of 4 x 16 ranks 4 have experts of their own, 16 the same ones, two of these
+  // in a host.
+  mesh = {4, 16, 1, 8, 1, 4, 1};
+  CHECK(mesh.OfExpert().in_host == 4);
+  CHECK(mesh.OfExpertData().in_host == 2);
+  CHECK(mesh.OfExpertData().hosts == 8);
+  // Divided as layers they are as many devices apart as a layer has ranks.
+  mesh.expert_tensor = 0;
+  CHECK(mesh.OfExpert().in_host == 2);
+  CHECK(mesh.OfExpert().hosts == 2);
+  CHECK(mesh.OfExpertData().in_host == 1);
+  CHECK(mesh.OfExpertData().hosts == 4);
+}
+
 TEST_CASE("groups that do not fill hosts are named") {
   CHECK(FaultOf({3, 1, 1, 8}).starts_with("tensor: expected ranks that lie"));
   CHECK(FaultOf({2, 3, 1, 8}).starts_with("data: expected copies that lie"));

@@ -118,6 +118,83 @@ TEST_CASE("tokens are sent to experts and back, by hand") {
   CHECK(sums(4) == Near(8 * 128 * 4.0 * (14e-6 + 67'108'864.0 / 400e9)));
 }
 
+// docs/models/splits.md, "By hand".
+TEST_CASE("tokens of DeepSeek-V3 that go once to each host, by hand") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("deepseek-v3");
+  w.batch = 1;
+  w.parallel = {};
+  w.parallel.data = w.parallel.expert = 64;
+  const auto time = [&](model::ExpertExchange exchange, int64_t local) {
+    w.parallel.expert_exchange = exchange;
+    const model::ExpertMessages expert =
+        model::ExpertMessagesOf(w, model::OfStage(w, 0));
+    model::RankNetwork<double> network = Peers();
+    network.across = {model::Microseconds(14.0), model::GBPerSecond(50.0)};
+    const RankMesh mesh{1, 64, 1, local, 1, 64};
+    return ExchangeTime(expert, mesh.OfExpert(), network).base();
+  };
+  using enum model::ExpertExchange;
+  // 4096 x 7168 x 2 B = 56 MiB; 3.63 of 8 hosts: 7 x 14 us + 7/8 x 3.629 x
+  // 56 MiB / 50 GB/s. Eight copies: 56 (14 us + 8 x 56 MiB / (64 x 50 GB/s)).
+  const double once = 58'720'256.0;
+  CHECK(time(kByHost, 8) ==
+        Near(7 * 14e-6 + 0.875 * 3.62901 * once / 50e9, 1e-6));
+  CHECK(time(kAllToAll, 8) == Near(56 * (14e-6 + 8 * once / 64 / 50e9)));
+  // In one host of 64: 63 x 3.4 us + 63/64 x 7.359 x 56 MiB / 300 GB/s.
+  CHECK(time(kByHost, 64) ==
+        Near(63 * 3.4e-6 + 63.0 / 64 * 7.35937 * once / 300e9, 1e-6));
+}
+
+TEST_CASE("exchanges beside another micro-batch show what this cannot hide") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.parallel = {};
+  w.parallel.data = w.parallel.expert = 8;
+  w.parallel.expert_overlap = true;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps(1, Steps()[0]);
+  model::RankNetwork<double> network = Peers();
+  const RankMesh mesh{1, 8, 1, 8, 1, 8};
+  const auto sums = [&] {
+    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+        .sums.base();
+  };
+  // As above 128 of 219.5 us a micro-batch, of which 40 and 20 ms of blocks of
+  // another one hide all; of eight one has none beside it.
+  const double inside = 7.0 * (3.4e-6 + 67'108'864.0 / 2.4e12);
+  CHECK(sums() == Near(128 * inside));
+  // Ten times as long: 64 x 2.1 ms a pass, less 40 and 20 ms seven times.
+  network.alone.link = model::GBPerSecond(30.0);
+  const double long_one = 7.0 * (3.4e-6 + 67'108'864.0 / 0.24e12);
+  CHECK(sums() == Near(8 * 128 * long_one - 7 * 0.060));
+}
+
+TEST_CASE("gradients of experts go among ranks with the same ones") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.accumulation = 1;
+  w.parallel = {};
+  w.parallel.data = 16;
+  w.parallel.expert = 8;
+  w.parallel.shard = model::Shard::kZero1;
+  const ModelStages stages(w);
+  const std::vector<StepTime<double>> steps(1, Steps()[0]);
+  const RankMesh mesh{1, 16, 1, 16, 1, 8};
+  const auto step = StepOfDivided<double, double>(
+      stages, steps, mesh, Peers(), UnhiddenUnits<double>(), 1.0);
+  // What is updated is gathered behind the backward pass, in 2 bytes each: the
+  // 1,605,636,096 that are not of experts among 16 ranks, and the expert of
+  // 5,637,144,576 between the two that have it.
+  const auto& update = step.added.traffic.back();
+  CHECK(update.part == "update");
+  const double rest = 2 * 1'605'636'096.0;
+  const double experts = 2 * 5'637'144'576.0;
+  CHECK(update.sent.base() == Near(15.0 / 16 * rest + experts / 2));
+  CHECK(update.sending.base() == Near(15 * 3.4e-6 + 15.0 / 16 * rest / 300e9 +
+                                      3.4e-6 + experts / 2 / 300e9));
+}
+
 TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   model::Workload w = Divided();
   w.parallel.data = 2;

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/architecture.h"
@@ -468,6 +469,27 @@ TEST_CASE("blocks of a config.json that share their weights") {
         "num_hidden_groups: expected 1, got 2; nothing else is counted");
   CHECK(Refusal(file(R"("hidden_dropout_prob": 0.1)")) ==
         "hidden_dropout_prob: expected 0, got 0.1; nothing else is counted");
+}
+
+TEST_CASE("groups of experts that a token goes to are read") {
+  const std::string sizes =
+      R"(, "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100,
+           "num_attention_heads": 4, "intermediate_size": 128,
+           "n_routed_experts": 16, "num_experts_per_tok": 2,
+           "max_position_embeddings": 64)";
+  const auto groups = [&](const std::string& of) {
+    const model::Architecture a =
+        Read(R"({"model_type": ")" + of + sizes + "}");
+    return std::pair(a.expert_groups, a.expert_groups_per_token);
+  };
+  CHECK(groups(R"(deepseek_v3")") == std::pair<int64_t, int64_t>(8, 4));
+  CHECK(groups(R"(deepseek_v3", "n_group": 4, "topk_group": 2)") ==
+        std::pair<int64_t, int64_t>(4, 2));
+  CHECK(groups(R"(deepseek_v2", "n_group": 8, "topk_group": 3)") ==
+        std::pair<int64_t, int64_t>(1, 1));
+  CHECK(groups(R"(deepseek_v2", "topk_method": "group_limited_greedy",
+                  "n_group": 8, "topk_group": 3)") ==
+        std::pair<int64_t, int64_t>(8, 3));
 }
 
 TEST_CASE("a config.json says what no type has by its name") {

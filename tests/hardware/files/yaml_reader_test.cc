@@ -253,20 +253,6 @@ TEST_CASE("a key of another program is told what it is here") {
         "batch");
 }
 
-TEST_CASE("parallelism that is not modelled is said to be none") {
-  CHECK(Message("parallel:\n  expert_tensor: 2\n",
-                [](const Reader& root) {
-                  root.Map("parallel").OptionalText("shard");
-                }) ==
-        "f.yaml:2:3: parallel: unknown key \"expert_tensor\"; hint: experts "
-        "divided unlike layers are not modelled: of each a rank has its part "
-        "by parallel.tensor; known: shard");
-  CHECK(Message("expert_tensor_parallel_size: 2\n",
-                [](const Reader& root) { root.OptionalMap("parallel"); })
-            .find("hint: experts divided unlike layers are not modelled") !=
-        std::string::npos);
-}
-
 TEST_CASE("keys of other programs for parts of a model are told ours") {
   const auto hint = [](const char* text) {
     return Message(text,
@@ -277,6 +263,10 @@ TEST_CASE("keys of other programs for parts of a model are told ours") {
   CHECK(hint("context_parallel_size: 2\n").find("{ context: 2 }") !=
         std::string::npos);
   CHECK(hint("expert_model_parallel_size: 2\n").find("{ expert: 8 }") !=
+        std::string::npos);
+  CHECK(hint("expert_tensor_parallel_size: 1\n").find("expert_tensor: 1 }") !=
+        std::string::npos);
+  CHECK(hint("moe_enable_deepep: true\n").find("expert_exchange: by_host") !=
         std::string::npos);
   CHECK(hint("virtual_pipeline_model_parallel_size: 2\n").find("chunks: 2") !=
         std::string::npos);

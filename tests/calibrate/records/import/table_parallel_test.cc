@@ -251,6 +251,38 @@ TEST_CASE("ranks that divide experts are among the copies") {
   CHECK(table.observations[0].workload.parallel.data == 8);
 }
 
+TEST_CASE("how experts lie and what they send is of a program") {
+  const auto read = [](const std::string& model,
+                       const std::string& framework,
+                       const std::string& notes,
+                       const std::string& etp) {
+    const Table table = ParseTable(
+        "device,n_devices,model,seq_len,micro_batch,grad_accum,global_batch,dp,"
+        "tp,pp,ep,etp,sharding,precision,framework,stack_notes,task,metric,"
+        "value\n"
+        "H100-SXM5-80GB,16," +
+            model + ",4096,1,4,32,8,2,1,8," + etp + ",zero1,bf16," + framework +
+            "," + notes + ",pretrain,step_s,10\n",
+        "d.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel;
+  };
+  using enum model::ExpertExchange;
+  const std::string nemo = "NeMo / Megatron-Core";
+  const std::string container = "container 26.04 NeMo Container";
+  CHECK(read("mixtral-8x7b", "Megatron-Core", "", "").expert_tensor == 0);
+  CHECK(read("mixtral-8x7b", "Megatron-Core", "", "1").expert_tensor == 1);
+  CHECK(read("qwen3-30b-a3b", nemo, "", "").expert_tensor == 1);
+  CHECK(read("qwen3-30b-a3b", nemo, "", "2").expert_tensor == 2);
+  CHECK(read("qwen3-30b-a3b", nemo, "", "").expert_exchange == kAllToAll);
+  CHECK(read("qwen3-30b-a3b", nemo, container, "").expert_exchange == kByHost);
+  CHECK(read("qwen3-30b-a3b", nemo, container + "; tokendrop", "")
+            .expert_exchange == kAllToAll);
+  CHECK(read("qwen3-30b-a3b", nemo, "1F1B all-to-all overlap", "")
+            .expert_overlap);
+  CHECK_FALSE(read("qwen3-30b-a3b", nemo, container, "").expert_overlap);
+}
+
 TEST_CASE("updates that ranks divide though nothing is sharded") {
   const auto shard = [](const std::string& sharding, const std::string& words) {
     const Table table = ParseDecoder(
