@@ -22,11 +22,6 @@ using internal::NormElementBytes;
 using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
 
-// Tokens of which this rank has hidden states between products.
-int64_t OfTokens(const Workload& w) {
-  return CeilDivide(w.tokens(), w.part.token_shares);
-}
-
 // So many bytes of a pass over all of a rank's blocks, as often as it keeps them
 // for passes under way.
 int64_t UnderWay(const Workload& w, int64_t bytes) {
@@ -45,8 +40,9 @@ int64_t HeadBytes(const Workload& w) {
     // Rows of unit length stand as long as the logits' gradient needs them.
     const int64_t rows =
         a.unit_output_rows ? a.vocabulary * a.word_width() * width.element : 0;
-    return OfTokens(w) * (a.hidden * (NormElementBytes(w) + width.element) +
-                          between * width.element) +
+    return w.part.OfTokens(w.tokens()) *
+               (a.hidden * (NormElementBytes(w) + width.element) +
+                between * width.element) +
            rows;
   }
   const bool transformed =
@@ -81,8 +77,8 @@ int64_t KeptByOperations(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const Widths width(w);
   const int64_t tokens = w.tokens();
-  int64_t bytes =
-      OfTokens(w) * a.hidden * width.wide + KeptProductBytes(w, experts);
+  int64_t bytes = w.part.OfTokens(w.tokens()) * a.hidden * width.wide +
+                  KeptProductBytes(w, experts);
   if (ScoresOnChip(w.stack.attention)) {
     bytes += tokens * a.context_width() * width.element +
              ScoreBytes(w, w.sequence_length, w.key_length());
@@ -120,7 +116,7 @@ BlockActivations BlockActivationsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
-  blocks.input = OfTokens(w) * a.hidden * Widths(w).wide;
+  blocks.input = w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide;
   const int64_t with_experts = ExpertBlocksFrom(a, a.layers - layers);
   if (layers > with_experts) blocks.dense = LayerActivationBytes(w);
   if (with_experts > 0) {
@@ -227,7 +223,8 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
   block.held += std::max<int64_t>(0, UnderWay(w, one_pass) - one_pass);
   block.held +=
       BlocksComputedAgain(w) > 0
-          ? OfTokens(w) * a.hidden * Widths(w).wide + BlockAnewBytes(w, blocks)
+          ? w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide +
+                BlockAnewBytes(w, blocks)
           : LayerActivationBytes(w, experts) + PartsAnewBytes(w, experts);
   block.held += InputsOfFrozenBlocks(w);
   block.made = BlockGradientBytes(w, experts);
@@ -243,7 +240,7 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   if (a.table_rows() > 0) ++tables;
   if (a.token_types > 0) ++tables;
   int64_t bytes = tokens * tables * kIndexBytes;
-  const int64_t between = CeilDivide(tokens, w.part.token_shares);
+  const int64_t between = w.part.OfTokens(tokens);
   if (a.embedding_layer_norm) {
     bytes += between * (a.embedding_width() * width.wide + kStatistics);
   }

@@ -11,6 +11,12 @@
 
 namespace trainfare::model {
 
+// What of `sending` is longer than what goes on beside it.
+template <class T>
+Seconds<T> LongerThan(Seconds<T> sending, Seconds<T> beside) {
+  return sending > beside ? sending - beside : Seconds<T>();
+}
+
 // One piece of the backward pass: computed, then sent.
 template <class T>
 struct OverlapTask {

@@ -123,8 +123,7 @@ namespace {
 // DeepSpeed has parameters on the host in stage 3 alone, FSDP all that is of a
 // shard or nothing (CPUOffloadPolicy).
 std::optional<ParallelFault> FaultOfOffload(const Parallel& p) {
-  const bool gathers = p.shard == Shard::kZero3 || p.shard == Shard::kFsdp;
-  if (p.offload == Offload::kParameters && !gathers) {
+  if (p.offload == Offload::kParameters && !ShardsParameters(p)) {
     return ParallelFault{
         "offload",
         fmt::format("expected optimizer, or shard: zero3 or fsdp, got "
@@ -219,7 +218,7 @@ std::optional<ParallelFault> FaultOfExperts(const Parallel& p) {
 }
 
 // Ranks that have a part of the model each.
-std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
+std::optional<ParallelFault> FaultOfWays(const Parallel& p) {
   for (const auto& [field, ranks] : {std::pair{"tensor", p.tensor},
                                      std::pair{"context", p.context},
                                      std::pair{"expert", p.expert},
@@ -263,9 +262,8 @@ std::optional<ParallelFault> FaultOfSplit(const Parallel& p) {
   return FaultOfShardedStages(p);
 }
 
-}  // namespace
-
-std::optional<ParallelFault> FaultOf(const Parallel& p) {
+// Copies of the model, and of its state among them.
+std::optional<ParallelFault> FaultOfCopies(const Parallel& p) {
   const bool shards = p.shard != Shard::kNone;
   if (p.data < 0 || p.data > kMostDevices) {
     return ParallelFault{
@@ -296,8 +294,16 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
                     p.data,
                     p.replicate)};
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ParallelFault> FaultOf(const Parallel& p) {
+  const bool shards = p.shard != Shard::kNone;
+  if (auto fault = FaultOfCopies(p)) return fault;
   if (auto fault = FaultOfOffload(p)) return fault;
-  if (auto fault = FaultOfSplit(p)) return fault;
+  if (auto fault = FaultOfWays(p)) return fault;
   if (shards && p.data > 0 && RanksThatSum(p) <= p.replicate && !Offloads(p)) {
     return ParallelFault{
         "shard",
@@ -306,8 +312,7 @@ std::optional<ParallelFault> FaultOf(const Parallel& p) {
                     p.data == 1 ? "1 rank" : fmt::format("{} ranks", p.data),
                     ToText(p.shard))};
   }
-  if (!p.reshard_after_forward && p.shard != Shard::kZero3 &&
-      p.shard != Shard::kFsdp) {
+  if (!p.reshard_after_forward && !ShardsParameters(p)) {
     return ParallelFault{
         "reshard_after_forward",
         fmt::format("expected true, or shard: zero3 or fsdp; shard: {} gathers "

@@ -1,6 +1,7 @@
 #pragma once
 
-// How data-parallel ranks share a training state, as far as their numbers say.
+// How ranks have a model and its training state together, as far as their
+// numbers say.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,7 @@ struct ParallelFault {
 };
 std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
-// Which part of the state a stage divides (Rajbhandari et al. 2020, section 5;
+// Which part of the state each kind of sharding divides (Rajbhandari et al. 2020, section 5;
 // Zhao et al. 2023, "PyTorch FSDP").
 bool ShardsGradients(const Parallel& parallel);
 bool ShardsParameters(const Parallel& parallel);

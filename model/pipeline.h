@@ -75,7 +75,20 @@ template <class T>
 struct PipelinePart {
   Seconds<T> forward;
   Seconds<T> backward;
+  Seconds<T> total() const { return forward + backward; }
 };
+template <class T>
+PipelinePart<T> operator+(const PipelinePart<T>& a, const PipelinePart<T>& b) {
+  return {a.forward + b.forward, a.backward + b.backward};
+}
+template <class T>
+PipelinePart<T> operator-(const PipelinePart<T>& a, const PipelinePart<T>& b) {
+  return {a.forward - b.forward, a.backward - b.backward};
+}
+template <class T>
+PipelinePart<T> operator*(const PipelinePart<T>& a, const T& times) {
+  return {a.forward * times, a.backward * times};
+}
 
 template <class T>
 struct PipelineTime {

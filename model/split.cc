@@ -167,52 +167,63 @@ void GatherOnce(Workload& w) {
   w.part.gathered_once = ShardsParameters(w.parallel);
 }
 
-}  // namespace
-
-std::optional<ParallelFault> FaultOfSplit(const Workload& w) {
-  const Architecture& a = w.architecture;
-  const Parallel& p = w.parallel;
-  const auto divides = [&](std::string_view what,
-                           int64_t count) -> std::optional<ParallelFault> {
-    if (count % p.tensor == 0) return std::nullopt;
-    return ParallelFault{
-        "tensor",
-        fmt::format(
-            "expected a divisor of the {} {}, got {}", count, what, p.tensor)};
-  };
-  if (w.sequence_length % p.context != 0) {
+// What of a model ranks cannot divide so: tokens, experts, widths, blocks.
+std::optional<ParallelFault> FaultOfSequences(const Workload& w) {
+  const int64_t ranks = w.parallel.context;
+  if (w.sequence_length % ranks != 0) {
     return ParallelFault{
         "context",
         fmt::format("expected a divisor of the {} tokens of a sequence, got {}",
                     w.sequence_length,
-                    p.context)};
+                    ranks)};
   }
-  if (p.context > 1 && a.two_sided()) {
+  if (ranks > 1 && w.architecture.two_sided()) {
     return ParallelFault{
         "context",
-        fmt::format("expected 1 of a model of two sides, got {}", p.context)};
+        fmt::format("expected 1 of a model of two sides, got {}", ranks)};
   }
-  if (p.expert > 1 && (a.experts == 0 || a.experts % p.expert != 0)) {
+  return std::nullopt;
+}
+
+std::optional<ParallelFault> FaultOfSharedExperts(const Workload& w) {
+  const int64_t experts = w.architecture.experts;
+  const int64_t ranks = w.parallel.expert;
+  if (ranks == 1 || (experts > 0 && experts % ranks == 0)) return std::nullopt;
+  return ParallelFault{
+      "expert",
+      experts == 0
+          ? fmt::format("expected 1 in a model without experts, got {}; hint: "
+                        "model.experts",
+                        ranks)
+          : fmt::format("expected a divisor of the {} experts, got {}",
+                        experts,
+                        ranks)};
+}
+
+std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t ranks = w.parallel.tensor;
+  const auto divides = [&](std::string_view what,
+                           int64_t count) -> std::optional<ParallelFault> {
+    if (count % ranks == 0) return std::nullopt;
     return ParallelFault{
-        "expert",
-        a.experts == 0
-            ? fmt::format("expected 1 in a model without experts, got {}; "
-                          "hint: model.experts",
-                          p.expert)
-            : fmt::format("expected a divisor of the {} experts, got {}",
-                          a.experts,
-                          p.expert)};
-  }
+        "tensor",
+        fmt::format(
+            "expected a divisor of the {} {}, got {}", count, what, ranks)};
+  };
   if (auto fault = divides("heads", a.heads)) return fault;
-  const bool copies_keys = p.tensor % a.key_heads() == 0;
+  const bool copies_keys = ranks % a.key_heads() == 0;
   if (!copies_keys) {
     if (auto fault = divides("heads of keys and values", a.key_heads())) {
       return fault;
     }
   }
-  if (auto fault = divides("columns inside feed-forward", a.intermediate)) {
-    return fault;
-  }
+  return divides("columns inside feed-forward", a.intermediate);
+}
+
+std::optional<ParallelFault> FaultOfStages(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const Parallel& p = w.parallel;
   if (p.pipeline == 1) return std::nullopt;
   if (a.two_sided()) {
     return ParallelFault{
@@ -229,6 +240,15 @@ std::optional<ParallelFault> FaultOfSplit(const Workload& w) {
                     p.chunks)};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ParallelFault> FaultOfSplit(const Workload& w) {
+  if (auto fault = FaultOfSequences(w)) return fault;
+  if (auto fault = FaultOfSharedExperts(w)) return fault;
+  if (auto fault = FaultOfLayers(w)) return fault;
+  return FaultOfStages(w);
 }
 
 int64_t FirstBlockOfStage(const Workload& w, int64_t stage) {
@@ -336,8 +356,8 @@ ExpertMessages ExpertMessagesOf(const Workload& w, const Workload& of_stage) {
   const Architecture& a = of_stage.architecture;
   // Of a layer's ranks each sends its share of the tokens, where they divide
   // these; else all of them have the same tokens.
-  const int64_t rows = RowsOfExperts(
-      of_stage, CeilDivide(of_stage.tokens(), of_stage.part.token_shares));
+  const int64_t rows =
+      RowsOfExperts(of_stage, of_stage.part.OfTokens(of_stage.tokens()));
   messages.rows =
       Byte(static_cast<double>(rows * a.hidden * Widths(w).element));
   messages.once = messages.rows / static_cast<double>(a.experts_per_token);

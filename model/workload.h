@@ -12,6 +12,7 @@
 #include "model/architecture.h"
 #include "model/optimizer.h"
 #include "model/precision.h"
+#include "model/rounding.h"
 #include "model/stack.h"
 #include "model/units.h"
 #include "model/words.h"
@@ -255,8 +256,12 @@ struct Parallel {
 // What one rank has of a step that others have parts of; all of it where none
 // do. No file says it: model/split.h makes it of Parallel.
 struct RankPart {
-  // Ranks that divide the tokens between products.
+  // Ranks that divide the tokens between products, and this one's share of so
+  // many.
   int64_t token_shares = 1;
+  int64_t OfTokens(int64_t tokens) const {
+    return CeilDivide(tokens, token_shares);
+  }
   // Ranks of a layer that have other experts each, to which each sends its own
   // share of the tokens alone.
   int64_t expert_folds = 1;

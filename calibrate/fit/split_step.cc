@@ -6,19 +6,19 @@
 namespace trainfare::calibrate {
 namespace {
 
-std::vector<ModelStages::Stage> DistinctStages(const model::Workload& whole,
-                                               std::vector<size_t>& order) {
-  std::vector<ModelStages::Stage> distinct;
+std::vector<ModelStage> DistinctStages(const model::Workload& whole,
+                                       std::vector<size_t>& order) {
+  std::vector<ModelStage> distinct;
   for (int64_t stage = 0; stage < whole.parallel.pipeline; ++stage) {
     model::Workload workload = model::OfStage(whole, stage);
     // Those between first and last are alike, but for how many blocks they have.
     const auto alike = std::find_if(
-        distinct.begin(), distinct.end(), [&](const ModelStages::Stage& other) {
+        distinct.begin(), distinct.end(), [&](const ModelStage& other) {
           return other.workload == workload;
         });
     order.push_back(static_cast<size_t>(alike - distinct.begin()));
     if (alike != distinct.end()) continue;
-    ModelStages::Stage one;
+    ModelStage one;
     one.tensor = model::TensorMessagesOf(whole, workload);
     one.context = model::ContextMessagesOf(whole, workload);
     one.expert = model::ExpertMessagesOf(whole, workload);

@@ -1,10 +1,10 @@
 #pragma once
 
-// A step of ranks that have a part of the model each (model/split.h): what they
-// wait for within a layer and between stages, at whatever scalar its times have.
+// A step of ranks that have a part of the model each (model/split.h): its stages
+// one behind the other, and the exchange of its copies, at whatever scalar its
+// times have.
 // docs/models/splits.md; tests/calibrate/fit/split_step_test.cc.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,11 +13,10 @@
 
 #include "calibrate/fit/rank_mesh.h"
 #include "calibrate/fit/rank_pass.h"
+#include "calibrate/fit/stage_passes.h"
 #include "hardware/models/step_time.h"
 #include "model/collective.h"
 #include "model/data_parallel.h"
-#include "model/error.h"
-#include "model/expert_routing.h"
 #include "model/pipeline.h"
 #include "model/split.h"
 #include "model/units.h"
@@ -32,14 +31,8 @@ class ModelStages {
   // `whole.parallel` is known: data is their number.
   explicit ModelStages(const model::Workload& whole);
 
-  struct Stage {
-    model::Workload workload;  // of one of its ranks
-    model::TensorMessages tensor;
-    model::ContextMessages context;
-    model::ExpertMessages expert;
-  };
   // Those that differ; the first of the pipeline is the first.
-  const std::vector<Stage>& distinct() const { return distinct_; }
+  const std::vector<ModelStage>& distinct() const { return distinct_; }
   // Which of these each stage is.
   const std::vector<size_t>& order() const { return order_; }
   const model::Workload& whole() const { return whole_; }
@@ -49,7 +42,7 @@ class ModelStages {
  private:
   model::Workload whole_;
   std::vector<size_t> order_;
-  std::vector<Stage> distinct_;
+  std::vector<ModelStage> distinct_;
   RankMessages messages_;
 };
 
@@ -62,23 +55,6 @@ struct SplitTime {
   model::Seconds<T> sums;
   model::Seconds<T> waits;  // for other stages, and what they send
 };
-
-// A collective of hidden states within a layer: an all-reduce, or a gather or a
-// sum that scatters, which come in pairs.
-template <class T>
-model::Seconds<T> TensorSumTime(const ModelStages::Stage& stage,
-                                bool sequence,
-                                const GroupShape& shape,
-                                const model::RankNetwork<T>& network) {
-  const model::Bytes<> size = stage.tensor.hidden;
-  if (sequence) {
-    return (network.gather + network.reduce_scatter) *
-           model::GatherOverHostsTime(
-               shape.in_host, shape.hosts, size, network.alone, network.across);
-  }
-  return model::AllReduceTime(
-      shape.in_host, shape.hosts, size, network.alone, network.across);
-}
 
 // What a stage waits for until the one before it has sent hidden states.
 template <class T>
@@ -94,198 +70,23 @@ model::Seconds<T> BetweenStagesTime(const model::Workload& whole,
   return (1.0 - between) * over(network.alone) + between * over(network.across);
 }
 
-// What of so many sums nothing hides, beside `computed` of the same pass. Those in
-// as many parts as there are ranks show one of these, and what is longer than the
-// products that they go beside; those beside gradients of weights, which are half
-// of what a pass backward computes, what is longer than these.
-template <class T>
-model::Seconds<T> ExposedSums(model::Seconds<T> sums,
-                              model::Seconds<T> computed,
-                              const model::Parallel& parallel,
-                              bool backward) {
-  const auto beyond = [&](model::Seconds<T> hidden, double share) {
-    const model::Seconds<T> room = share * computed;
-    return hidden > room ? hidden - room : model::Seconds<T>();
-  };
-  switch (parallel.tensor_overlap) {
-    case model::TensorOverlap::kNone:
-      return sums;
-    case model::TensorOverlap::kGradients:
-      return backward ? beyond(sums, 0.5) : sums;
-    case model::TensorOverlap::kProducts: {
-      const double first = 1.0 / static_cast<double>(parallel.tensor);
-      return first * sums + beyond((1.0 - first) * sums, 1.0);
-    }
-  }
-  ENSURE(false, "an overlap without a time");
-}
-
-// What of sums within layers nothing hides, beside `computed`.
-template <class T>
-model::PipelinePart<T> ExposedWithinLayers(
-    const ModelStages::Stage& stage,
-    const model::Parallel& parallel,
-    const model::PipelinePart<T>& computed,
-    const RankMesh& mesh,
-    const model::RankNetwork<T>& network) {
-  if (parallel.tensor == 1) return {};
-  const model::Seconds<T> sum =
-      TensorSumTime(stage, parallel.sequence, mesh.OfTensor(), network);
-  const auto exposed =
-      [&](int64_t sums, model::Seconds<T> beside, bool backward) {
-        return ExposedSums<T>(
-            static_cast<double>(sums) * sum, beside, parallel, backward);
-      };
-  const model::TensorMessages& tensor = stage.tensor;
-  // Blocks that run again sum as in the forward pass.
-  return {exposed(tensor.forward, computed.forward, false),
-          exposed(tensor.again, computed.forward, false) +
-              exposed(tensor.backward, computed.backward, true)};
-}
-
-// What of keys and values that go round nothing hides: what takes longer than
-// the cores of attention of `blocks`, each of which computes with those that it
-// has while the next ones come.
-template <class T>
-model::PipelinePart<T> ExposedWithinSequences(
-    const ModelStages::Stage& stage,
-    const model::PipelinePart<T>& blocks,
-    const RankMesh& mesh,
-    const model::RankNetwork<T>& network) {
-  if (mesh.context == 1) return {};
-  const model::ContextMessages& context = stage.context;
-  const GroupShape shape = mesh.OfContext();
-  const model::Seconds<T> round = model::RoundTime(
-      shape.in_host, shape.hosts, context.keys, network.alone, network.across);
-  const auto exposed = [&](int64_t rounds, model::Seconds<T> beside) {
-    const model::Seconds<T> sent = static_cast<double>(rounds) * round;
-    const model::Seconds<T> core = context.core * beside;
-    return sent > core ? sent - core : model::Seconds<T>();
-  };
-  return {exposed(context.forward, blocks.forward),
-          exposed(context.backward, blocks.backward)};
-}
-
-// One exchange of a block's tokens between experts.
-template <class T>
-model::Seconds<T> ExchangeTime(const model::ExpertMessages& expert,
-                               const GroupShape& shape,
-                               const model::RankNetwork<T>& network) {
-  switch (expert.exchange) {
-    case model::ExpertExchange::kAllToAll:
-      return model::AllToAllTime(shape.in_host,
-                                 shape.hosts,
-                                 expert.rows,
-                                 network.alone,
-                                 network.across);
-    case model::ExpertExchange::kByHost:
-      return model::RowsByHostTime(
-          shape.in_host,
-          shape.hosts,
-          expert.once,
-          model::PlacesOfToken(expert.routing, shape.in_host * shape.hosts),
-          model::PlacesOfToken(expert.routing, shape.hosts),
-          network.alone,
-          network.across);
-  }
-  ENSURE(false, "an exchange without a time");
-}
-
-// What of exchanges between experts nothing hides. Beside those of another
-// micro-batch, which goes the other way, they show what is longer than its
-// `blocks`; the first to come and the last to leave have none beside them.
-template <class T>
-model::PipelinePart<T> BetweenExperts(const ModelStages::Stage& stage,
-                                      const model::Workload& whole,
-                                      const model::PipelinePart<T>& blocks,
-                                      const RankMesh& mesh,
-                                      const model::RankNetwork<T>& network) {
-  if (mesh.expert == 1) return {};
-  const model::Seconds<T> exchange =
-      ExchangeTime(stage.expert, mesh.OfExpert(), network);
-  const double alone = whole.parallel.expert_overlap
-                           ? 1.0 / static_cast<double>(whole.accumulation)
-                           : 1.0;
-  const auto exposed = [&](int64_t exchanges, model::Seconds<T> beside) {
-    const model::Seconds<T> sent = static_cast<double>(exchanges) * exchange;
-    const model::Seconds<T> beyond =
-        sent > beside ? sent - beside : model::Seconds<T>();
-    return alone * sent + (1.0 - alone) * beyond;
-  };
-  return {exposed(stage.expert.forward, blocks.backward),
-          exposed(stage.expert.backward, blocks.forward)};
-}
-
-// A micro-batch's passes of a stage, with what they wait for within it.
-template <class T>
-struct StagePasses {
-  model::PipelinePart<T> blocks;  // all of them
-  model::PipelinePart<T> embeddings;
-  model::PipelinePart<T> head;
-  model::Seconds<T> sums;  // in these blocks
-  model::Seconds<T> all() const {
-    return blocks.forward + blocks.backward + embeddings.forward +
-           embeddings.backward + head.forward + head.backward;
-  }
-};
-
-// `step`: of one of its ranks, alone with its device, of all micro-batches.
-template <class T, class A>
-StagePasses<T> PassesOf(const ModelStages::Stage& stage,
-                        const model::Workload& whole,
-                        const hardware::StepTime<A>& step,
-                        const RankMesh& mesh,
-                        const model::RankNetwork<T>& network,
-                        const T& slower) {
-  const T share = slower * (1.0 / static_cast<double>(whole.accumulation));
-  const model::PipelinePart<T> computed{step.forward.total() * share,
-                                        step.backward.total() * share};
-  StagePasses<T> passes;
-  passes.embeddings = {step.forward_units.embeddings * slower,
-                       step.backward_units.embeddings * slower};
-  passes.head = {step.forward_units.head * slower,
-                 step.backward_units.head * slower};
-  const model::PipelinePart<T> blocks{
-      computed.forward - passes.embeddings.forward - passes.head.forward,
-      computed.backward - passes.embeddings.backward - passes.head.backward};
-  const model::PipelinePart<T> layers =
-      ExposedWithinLayers(stage, whole.parallel, computed, mesh, network);
-  const model::PipelinePart<T> sequences =
-      ExposedWithinSequences(stage, blocks, mesh, network);
-  const model::PipelinePart<T> experts =
-      BetweenExperts(stage, whole, blocks, mesh, network);
-  const model::PipelinePart<T> exposed{
-      layers.forward + sequences.forward + experts.forward,
-      layers.backward + sequences.backward + experts.backward};
-  passes.blocks = {blocks.forward + exposed.forward,
-                   blocks.backward + exposed.backward};
-  passes.sums = exposed.forward + exposed.backward;
-  return passes;
-}
-
 // Stages' passes in the order in which a micro-batch goes through them, chunk
 // by chunk.
 template <class T>
 std::vector<model::PipelinePart<T>> PipelineParts(
     const ModelStages& stages, const std::vector<StagePasses<T>>& passes) {
   const model::Parallel& p = stages.whole().parallel;
-  const double chunk_share = 1.0 / static_cast<double>(p.chunks);
+  const T chunk_share = T(1.0 / static_cast<double>(p.chunks));
   std::vector<model::PipelinePart<T>> parts;
   parts.reserve(static_cast<size_t>(p.pipeline * p.chunks));
-  const auto add = [](const model::PipelinePart<T>& to,
-                      const model::PipelinePart<T>& more) {
-    return model::PipelinePart<T>{to.forward + more.forward,
-                                  to.backward + more.backward};
-  };
   for (int64_t chunk = 0; chunk < p.chunks; ++chunk) {
     for (int64_t stage = 0; stage < p.pipeline; ++stage) {
       const StagePasses<T>& one =
           passes[stages.order()[static_cast<size_t>(stage)]];
-      model::PipelinePart<T> part{chunk_share * one.blocks.forward,
-                                  chunk_share * one.blocks.backward};
-      if (chunk == 0 && stage == 0) part = add(part, one.embeddings);
+      model::PipelinePart<T> part = one.blocks * chunk_share;
+      if (chunk == 0 && stage == 0) part = part + one.embeddings;
       if (chunk + 1 == p.chunks && stage + 1 == p.pipeline) {
-        part = add(part, one.head);
+        part = part + one.head;
       }
       parts.push_back(part);
     }

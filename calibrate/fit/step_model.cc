@@ -250,7 +250,8 @@ namespace {
 std::vector<StepModel> ModelsOf(const hardware::Device& device,
                                 const ModelStages& stages) {
   std::vector<StepModel> models;
-  for (const ModelStages::Stage& stage : stages.distinct()) {
+  models.reserve(stages.distinct().size());
+  for (const ModelStage& stage : stages.distinct()) {
     models.emplace_back(device, stage.workload);
   }
   return models;

@@ -57,7 +57,8 @@ std::set<int64_t> FullStages(const model::Parallel& parallel) {
   return {0, std::min<int64_t>(1, last), last};
 }
 
-// The same of the fullest stage, where ranks have parts of a model.
+// What one rank needs without gaps, of the fullest stage where ranks have parts
+// of a model.
 MemoryPlan PlanTensors(const Device& device,
                        const model::Workload& workload,
                        int64_t devices,

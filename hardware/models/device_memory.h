@@ -16,8 +16,8 @@ namespace trainfare::hardware {
 model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
 
 // The plan of one of `devices` ranks, the fullest where they have parts of a
-// model, `ranks_per_device` of which share a
-// device's memory; in less time where `memory` counted another batch before.
+// model, of which `ranks_per_device` share a device's memory; in less time where
+// `memory` counted another batch before.
 MemoryPlan PlanMemory(const Device& device,
                       const model::Workload& workload,
                       int64_t devices,

@@ -39,16 +39,11 @@ int64_t AdapterBytes(const Workload& w,
   return bytes;
 }
 
-// Tokens between products of which this rank keeps its share.
-int64_t OfTokens(const Workload& w, int64_t tokens) {
-  return CeilDivide(tokens, w.part.token_shares);
-}
-
 // Of the norms of a part of a block, with what each row has.
 int64_t NormBytes(const Workload& w, int64_t tokens) {
   const int64_t norms =
       w.architecture.norm_placement == NormPlacement::kBoth ? 2 : 1;
-  return norms * OfTokens(w, tokens) *
+  return norms * w.part.OfTokens(tokens) *
          (w.architecture.hidden * NormElementBytes(w) + kStatistics);
 }
 
@@ -219,8 +214,8 @@ int64_t AttentionBytes(const Workload& w,
   const int64_t keys = w.batch * key_length;
   // Gathered for its products, and for their gradients again.
   int64_t bytes =
-      OfTokens(w, ProjectionInputs(w, queries, cross ? keys : queries)) * h *
-      width.element;
+      w.part.OfTokens(ProjectionInputs(w, queries, cross ? keys : queries)) *
+      h * width.element;
   bytes += AdapterBytes(w, AdaptedOfAttention(w), queries, keys);
   // Split into heads.
   bytes +=
@@ -245,7 +240,7 @@ int64_t AttentionBytes(const Workload& w,
   if (of_attention || KeepsInput(w, &LoraMatrices::output)) {
     bytes += queries * a.context_width() * width.element;
   }
-  bytes += OfTokens(w, queries) * h * width.mask;
+  bytes += w.part.OfTokens(queries) * h * width.mask;
   bytes += NormBytes(w, queries);
   return bytes;
 }
@@ -276,8 +271,8 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   const int64_t i = w.architecture.intermediate;
   int64_t bytes =
       experts ? ExpertBytes(w, tokens) : AdaptedHiddenBytes(w, tokens, i);
-  bytes +=
-      FeedForwardInputs(w, experts) * OfTokens(w, tokens) * h * width.element;
+  bytes += FeedForwardInputs(w, experts) * w.part.OfTokens(tokens) * h *
+           width.element;
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += tokens * i * width.mask;
   }
@@ -293,7 +288,7 @@ int64_t FeedForwardBytes(const Workload& w, int64_t tokens, bool experts) {
   if (w.architecture.drops_activation && !masked && !experts) {
     bytes += tokens * i * width.mask;
   }
-  bytes += OfTokens(w, tokens) * h * width.mask;
+  bytes += w.part.OfTokens(tokens) * h * width.mask;
   bytes += NormBytes(w, tokens);
   return bytes;
 }

@@ -60,8 +60,8 @@ model::Seconds<T> OptimizerHostTime(const model::Workload& workload,
       model::RulesOf(workload).launches == model::Launches::kOnce) {
     return model::Seconds<T>(T(0.0));
   }
-  const int64_t layers =
-      workload.architecture.blocks() - workload.trainable.frozen_layers;
+  const int64_t layers = workload.architecture.blocks_with_weights() -
+                         workload.trainable.frozen_layers;
   const int64_t of_layer =
       model::RulesOf(workload).flat_layers ? 1 : kGpuTensorsPerLayer;
   const int64_t tensors = workload.trainable.lora_rank == 0

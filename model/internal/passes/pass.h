@@ -107,7 +107,7 @@ struct Pass {
 
   // Rows of so many tokens between products, where ranks divide these.
   int64_t OfTokens(int64_t tokens) const {
-    return CeilDivide(tokens, workload.part.token_shares);
+    return workload.part.OfTokens(tokens);
   }
 
   // The kernel just listed; how often it, a reduction, goes over a row.

@@ -262,7 +262,7 @@ std::vector<Architecture> LayerNormPresets() {
       Cohere("aya-expanse-8b", {32, 4096, 32, 8, 14336, 256000, 8192}),
       // CohereLabs/c4ai-command-r7b-12-2024, c4ai-command-a-03-2025
       Cohere2("command-r7b-12-2024", {32, 4096, 32, 8, 14336, 256000, 131072}),
-      Cohere2("command-a-03-2025", {64, 12288, 96, 8, 36864, 256000, 131072}),
+      Cohere2("command-a-03-2025", {64, 12288, 96, 8, 36864, 256000, 262144}),
       // EleutherAI/gpt-j-6b, pythia-*, gpt-neox-20b
       GptJ(),
       GptNeoX("pythia-70m", {6, 512, 8, 8, 2048, 50304, 2048}),

@@ -134,10 +134,10 @@ std::vector<Architecture> LlamaKinPresets() {
       Llama("deepseek-llm-7b", {30, 4096, 32, 32, 11008, 102400, 4096}),
       Llama("deepseek-llm-67b", {95, 8192, 64, 8, 22016, 102400, 4096}),
       Llama("solar-10.7b", {48, 4096, 32, 8, 14336, 32000, 4096}),
-      // ibm-granite/granite-3.1-*-base
+      // ibm-granite/granite-3.1-*-instruct
       Tied(Llama("granite-3.1-2b", {40, 2048, 32, 8, 8192, 49155, 131072})),
       Tied(Llama("granite-3.1-8b", {40, 4096, 32, 8, 12800, 49155, 131072})),
-      // ibm-granite/granite-3.3-*-base
+      // ibm-granite/granite-3.3-*-instruct
       Tied(Llama("granite-3.3-2b", {40, 2048, 32, 8, 8192, 49159, 131072})),
       Tied(Llama("granite-3.3-8b", {40, 4096, 32, 8, 12800, 49159, 131072})),
       // TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T
