@@ -20,8 +20,8 @@ struct ParallelFault {
 };
 std::optional<ParallelFault> FaultOf(const Parallel& parallel);
 
-// Which part of the state each kind of sharding divides (Rajbhandari et al. 2020, section 5;
-// Zhao et al. 2023, "PyTorch FSDP").
+// Which part of the state each kind of sharding divides (Rajbhandari et al. 2020,
+// section 5; Zhao et al. 2023, "PyTorch FSDP").
 bool ShardsGradients(const Parallel& parallel);
 bool ShardsParameters(const Parallel& parallel);
 

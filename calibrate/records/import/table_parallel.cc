@@ -174,7 +174,6 @@ model::StageCut StageCutOf(const TableRow& row) {
 // How experts lie over ranks, and what these send each other, as the row says it
 // or the program that it names does it.
 void SetExperts(const TableRow& row, model::Parallel& parallel) {
-  parallel.expert = WaysOf(row, kExpertColumns);
   if (parallel.expert == 1) return;
   const std::string words = Lowered(row.StackWords());
   const std::string name = Lowered(row["model"]);
