@@ -118,11 +118,11 @@ inline constexpr auto kWords<Activation> =
 struct Architecture {
   std::string name;
   Family family = Family::kEncoder;
-  int64_t layers = 0;          // encoder layers (decoder layers of a decoder)
-  int64_t decoder_layers = 0;  // of an encoder-decoder only
   // An encoder's blocks are one, whose weights each step uses `layers` times
   // (Lan et al. 2020, ALBERT).
   bool shared_blocks = false;
+  int64_t layers = 0;          // encoder layers (decoder layers of a decoder)
+  int64_t decoder_layers = 0;  // of an encoder-decoder only
   int64_t hidden = 0;
   int64_t heads = 0;
   int64_t intermediate = 0;
@@ -193,23 +193,24 @@ struct Architecture {
   bool drops_activation = false;  // dropout of what the activation gives, too
   bool feed_forward_bias = true;
 
+  // Blocks above the last one, each of which predicts one token further
+  // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
+  int64_t next_token_blocks = 0;
+
   int64_t experts = 0;  // routed; 0 = none
   int64_t experts_per_token = 0;
   int64_t expert_intermediate = 0;
   int64_t shared_intermediate = 0;  // of the shared experts together
-  bool shared_expert_gate = false;  // a scalar a token
-  bool router_bias = false;
-  bool expert_bias = false;
-  int64_t dense_layers = 0;  // first blocks, without experts
+  int64_t dense_layers = 0;         // first blocks, without experts
   // Of so many blocks above those one has experts, the last (Llama 4 Maverick).
   int64_t expert_period = 1;
   // Experts are in so many groups, of which a token goes to those of so many
   // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2: node-limited routing).
   int64_t expert_groups = 1;
   int64_t expert_groups_per_token = 1;
-  // Blocks above the last one, each of which predicts one token further
-  // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
-  int64_t next_token_blocks = 0;
+  bool shared_expert_gate = false;  // a scalar a token
+  bool router_bias = false;
+  bool expert_bias = false;
 
   bool untied_output = false;  // the logits have a matrix of their own
   bool logits_bias = false;    // of a causal language model's
