@@ -14,9 +14,10 @@ namespace {
 
 using calibrate::Observation;
 
-// Of so many workloads of a device each is left out by a fit of its own; of
-// more, which tell no less without one, by what it weighs in a fit to all.
-constexpr size_t kMostRefits = 250;
+// Of a device of so many rows each workload is left out by a fit of its own; of
+// more, which tell no less without one, by what it weighs in a fit to all: fits
+// and what each costs both grow with the rows.
+constexpr size_t kMostRowsOfRefits = 250;
 
 // What makes a model larger or smaller, whatever it is called and predicts.
 std::string SizeOf(const model::Architecture& a) {
@@ -75,7 +76,7 @@ class FoldMaker {
     for (const size_t row : sorted_.devices[d].rows) {
       works[sorted_.rows[row].work].push_back(row);
     }
-    if (works.size() > kMostRefits) {
+    if (fittable.size() > kMostRowsOfRefits) {
       ManyWorks& many = made_.many_works.emplace_back();
       many.device = d;
       many.fit_to = fittable;
