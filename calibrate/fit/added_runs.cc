@@ -4,6 +4,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -32,6 +33,10 @@ using model::InputError;
 
 // Of fewer rows none tells its error from its noise.
 constexpr std::size_t kLeastRows = 4;
+// Of these, times what is believed before, the likeliest are taken.
+constexpr std::array kTimesError = {0.5, 1.0, 2.0, 4.0};
+constexpr std::array kTimesNoise = {0.5, 1.0, 2.0, 4.0};
+constexpr std::array kTimesNearness = {1.0, 2.0};
 
 }  // namespace
 
@@ -41,9 +46,10 @@ struct AddedSizes {
   double noise = 1;
   double nearness = 1;  // one over the reach
 
-  // log of what is believed of it: each doubling is 1 / e as likely.
+  // log of what is believed of it: each doubling or halving is 1 / e as likely.
   double LogPrior() const {
-    return -std::log2(error) - std::log2(noise) - std::log2(nearness);
+    return -std::abs(std::log2(error)) - std::abs(std::log2(noise)) -
+           std::abs(std::log2(nearness));
   }
 };
 
@@ -90,14 +96,14 @@ struct AddedRuns::State {
     if (points.size() < kLeastRows) return {};
     AddedSizes best;
     double best_log = -std::numeric_limits<double>::infinity();
-    for (const double nearness : {1.0, 2.0}) {
+    for (const double nearness : kTimesNearness) {
       const ProcessLikelihood likelihood(Correlation(nearness), r);
-      for (const double error : {1.0, 2.0, 4.0}) {
-        for (const double more : {1.0, 2.0, 4.0}) {
-          const AddedSizes candidate{error, more, nearness};
+      for (const double error : kTimesError) {
+        for (const double noise : kTimesNoise) {
+          const AddedSizes candidate{error, noise, nearness};
           const double log_posterior =
               candidate.LogPrior() +
-              likelihood.LogAt(error * kDatasheetScatter, more * kAddedNoise);
+              likelihood.LogAt(error * kDatasheetScatter, noise * kAddedNoise);
           if (log_posterior > best_log) {
             best_log = log_posterior;
             best = candidate;

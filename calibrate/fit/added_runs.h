@@ -12,9 +12,10 @@
 // exp(0.10 x 0.15^2 / (0.15^2 + 0.05^2)) = 1.094, and open by sqrt(1 / 10) of
 // what it was and the noise.
 //
-// Four rows or more tell whether they scatter more than that: of sizes and
-// noises 1, 2 and 4 times these, and half the reach, those of the greatest
-// likelihood times prior are taken, each doubling 1 / e as likely before.
+// Four rows or more tell whether they scatter more than that, or less: of sizes
+// and noises 1/2, 1, 2 and 4 times these, and half the reach, those of the
+// greatest likelihood times prior are taken, each doubling or halving 1 / e as
+// likely before.
 // Check: tests/calibrate/fit/added_runs_test.cc.
 
 #include <functional>

@@ -70,7 +70,9 @@ TEST_CASE("one added run by hand") {
 
 // Far from each other, so that each is alone: v = s^2 + n^2 is 0.025, and 0.36 +
 // 0.0025 with 4 times the size, the likeliest for four of 0.6; of three, and of
-// four of 0.10, sizes stay.
+// four of 0.10, sizes stay. For four of 0.02 half the size is the likeliest,
+// exp(4 (-0.0004 / 0.01625 - ln(0.008125) / 2) - 1) = exp(8.53), after
+// exp(4 (-0.0004 / 0.05 - ln(0.025) / 2)) = exp(7.35).
 TEST_CASE("four runs tell how far the formula is off") {
   std::vector<Workload> workloads;
   for (const int64_t batch : {1, 1024}) {
@@ -88,6 +90,8 @@ TEST_CASE("four runs tell how far the formula is off") {
   CHECK(moved(4, 0.6) == doctest::Approx(0.6 * 0.36 / 0.3625).epsilon(1e-4));
   CHECK(moved(3, 0.6) == doctest::Approx(0.54).epsilon(1e-4));
   CHECK(moved(4, 0.1) == doctest::Approx(0.09).epsilon(1e-4));
+  CHECK(moved(4, 0.02) ==
+        doctest::Approx(0.02 * 0.005625 / 0.008125).epsilon(1e-4));
 }
 
 // Two of one place 0.4 apart: there is more noise than 0.05, and it is seen in
