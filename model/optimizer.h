@@ -45,6 +45,11 @@ inline constexpr auto kWordAliases<OptimizerKind> =
                                          "adamw_torch"}});
 inline constexpr std::string_view kHintOfFused =
     "name adamw, implementation fused";
+inline constexpr std::string_view kHintOfLowRank =
+    "state of low rank is not counted; adafactor keeps the least of those "
+    "known";
+inline constexpr std::string_view kHintOfPreconditioners =
+    "its preconditioners are not counted; muon is the nearest";
 inline constexpr std::string_view kHintOfEightBits =
     "name adamw, state_bits 8, implementation fused";
 template <>
@@ -65,7 +70,20 @@ inline constexpr auto kWordHints<OptimizerKind> = std::to_array<WordHint>(
      {"paged_adamw_8bit",
       "name adamw, state_bits 8, implementation fused; its paging is not "
       "counted"},
-     {"lion_8bit", "name lion, state_bits 8, implementation fused"}});
+     {"lion_8bit", "name lion, state_bits 8, implementation fused"},
+     {"galore", kHintOfLowRank},
+     {"galore_adamw", kHintOfLowRank},
+     {"apollo", kHintOfLowRank},
+     {"apollo_adamw", kHintOfLowRank},
+     {"shampoo", kHintOfPreconditioners},
+     {"soap", kHintOfPreconditioners},
+     {"sophia",
+      "its estimates of curvature are not counted; adamw keeps as "
+      "much state"},
+     {"adam_mini",
+      "a second moment a block is not counted; lion keeps as much "
+      "state"},
+     {"schedule_free_adamw", "adamw keeps as much state"}});
 enum class OptimizerImplementation {
   kForLoop,      // one small kernel per operation and tensor
   kMultiTensor,  // one kernel per operation over chunks of tensors (_foreach)

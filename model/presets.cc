@@ -122,6 +122,22 @@ constexpr auto kFamiliesWithoutPreset =
                                      "nemotron-h",
                                      "xlnet"});
 
+// Networks that read or make pictures or sound, or both and text.
+constexpr auto kFamiliesBesideText =
+    std::to_array<std::string_view>({"clip",
+                                     "dinov2",
+                                     "flux",
+                                     "internvl",
+                                     "llava",
+                                     "pixtral",
+                                     "resnet",
+                                     "sdxl",
+                                     "siglip",
+                                     "stable-diffusion",
+                                     "vit-",
+                                     "wav2vec2",
+                                     "whisper"});
+
 // "llama" of "meta/llama", the form of a repository of models; a path stays.
 std::string_view WithoutOrganisation(std::string_view name) {
   const size_t slash = name.find('/');
@@ -275,11 +291,18 @@ std::string ComparedName(std::string_view name) {
   return compared;
 }
 
-bool IsOfFamilyWithoutPreset(std::string_view compared) {
+bool BeginsWithOneOf(std::string_view compared,
+                     std::span<const std::string_view> families) {
   return std::any_of(
-      kFamiliesWithoutPreset.begin(),
-      kFamiliesWithoutPreset.end(),
-      [&](std::string_view family) { return compared.starts_with(family); });
+      families.begin(), families.end(), [&](std::string_view family) {
+        return compared.starts_with(family);
+      });
+}
+
+// "qwen2-vl-7b" is beside text, whatever its family.
+bool IsBesideText(std::string_view compared) {
+  return BeginsWithOneOf(compared, kFamiliesBesideText) ||
+         fmt::format("{}-", compared).find("-vl-") != std::string::npos;
 }
 
 // Names that go on from a family's as it is spelled, the shortest first:
@@ -365,7 +388,8 @@ std::string ArchitecturesMeant(std::string_view name) {
                        QuotedAlternatives({family.begin(), family.end()}));
   }
   const std::string compared = ComparedName(name);
-  if (IsOfFamilyWithoutPreset(compared)) return "";
+  if (IsBesideText(compared)) return "; models of text alone are counted";
+  if (BeginsWithOneOf(compared, kFamiliesWithoutPreset)) return "";
   std::vector<std::string_view> names;
   for (const Named& known : AllNames()) names.push_back(known.name);
   return DidYouMean(compared, names);
@@ -379,7 +403,7 @@ const Architecture& FindArchitectureOr(std::string_view name,
       fmt::format("unknown model \"{}\"{}{} see trainfare list models{}",
                   name,
                   near,
-                  near.empty() ? ";" : "",
+                  near.ends_with('?') ? "" : ";",
                   or_else));
 }
 

@@ -135,6 +135,18 @@ inline constexpr auto kWordAliases<Attention> =
                                     {Attention::kFlash3, "flash_4"},
                                     {Attention::kFlash3, "flash_attention_4"},
                                     {Attention::kFlash3, "cudnn"}});
+inline constexpr std::string_view kHintOfRounds =
+    "flash, with parallel.context, the ranks that have a part of a sequence";
+template <>
+inline constexpr auto kWordHints<Attention> =
+    std::to_array<WordHint>({{"flex", "flash, one kernel as it is"},
+                             {"flex_attention", "flash, one kernel as it is"},
+                             {"xformers", "flash, one kernel as it is"},
+                             {"memory_efficient", "flash, one kernel as it is"},
+                             {"mem_efficient", "flash, one kernel as it is"},
+                             {"ring", kHintOfRounds},
+                             {"ring_attention", kHintOfRounds},
+                             {"ulysses", kHintOfRounds}});
 inline constexpr bool ScoresOnChip(Attention attention) {
   return attention != Attention::kMaterialised;
 }
@@ -169,6 +181,8 @@ inline constexpr auto kWords<LossKernels> =
 // Wijmans et al. (2025, "Cut Your Losses") has logits on the chip alone, twice.
 inline constexpr std::string_view kHintOfCut =
     "chunked is the nearest, which has logits of some rows in memory";
+inline constexpr std::string_view kHintOfRows =
+    "chunked, with logits of some rows at a time; stack liger has it";
 template <>
 inline constexpr auto kWordAliases<LossKernels> =
     std::to_array<Word<LossKernels>>(
@@ -178,7 +192,10 @@ template <>
 inline constexpr auto kWordHints<LossKernels> =
     std::to_array<WordHint>({{"cut_cross_entropy", kHintOfCut},
                              {"cut-cross-entropy", kHintOfCut},
-                             {"cce", kHintOfCut}});
+                             {"cce", kHintOfCut},
+                             {"liger", kHintOfRows},
+                             {"fused_linear", kHintOfRows},
+                             {"linear_cross_entropy", kHintOfRows}});
 
 // How the experts of a block run.
 enum class ExpertKernels {
@@ -207,6 +224,24 @@ inline constexpr auto kWords<ExpertKernels> =
                           {ExpertKernels::kLoop, "loop"},
                           {ExpertKernels::kMaskedLoop, "masked_loop"},
                           {ExpertKernels::kShardLoop, "shard_loop"}});
+template <>
+inline constexpr auto kWordAliases<ExpertKernels> =
+    std::to_array<Word<ExpertKernels>>(
+        {{ExpertKernels::kGrouped, "grouped_mm"},
+         {ExpertKernels::kGrouped, "grouped_gemm"},
+         {ExpertKernels::kGrouped, "megablocks"},
+         {ExpertKernels::kGrouped, "scattermoe"}});
+inline constexpr std::string_view kHintOfDispatch =
+    "grouped, with parallel.expert_exchange=by_host";
+template <>
+inline constexpr auto kWordHints<ExpertKernels> = std::to_array<WordHint>(
+    {{"deepep", kHintOfDispatch},
+     {"hybridep", kHintOfDispatch},
+     {"te", "grouped, one product of all experts"},
+     {"transformer_engine", "grouped, one product of all experts"},
+     {"batched_mm",
+      "batches of equal products are not counted; grouped is the "
+      "nearest"}});
 
 struct Stack {
   Fusion fusion = Fusion::kEager;

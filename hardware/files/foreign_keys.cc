@@ -31,6 +31,10 @@ constexpr std::string_view kExpertOverlap =
     "parallel: { expert: 8, expert_overlap: true }";
 constexpr std::string_view kNarrowSums =
     "gradient_compression: half, beside model, for sums in 16 bits";
+constexpr std::string_view kNoMagnitudes =
+    "rank and matrices alone; DoRA's norms and magnitudes are not counted";
+constexpr std::string_view kNoUpdateInBackward =
+    "updates behind the pass backward alone; those within it are not counted";
 constexpr std::string_view kAdapters =
     "trainable: { lora: { rank: RANK, matrices: [query, value] } }";
 
@@ -155,13 +159,18 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"moe_token_dispatcher_type", "parallel", kByHost},
     {"moe_flex_dispatcher_backend", "parallel", kByHost},
     {"moe_enable_deepep", "parallel", kByHost},
+    {"use_dora", "matrices", kNoMagnitudes},
+    {"dora", "matrices", kNoMagnitudes},
+    {"dora", "lora", kNoMagnitudes},
+    {"in_backward", "state_bits", kNoUpdateInBackward},
+    {"optimizer_in_bwd", "optimizer", kNoUpdateInBackward},
     {"overlap_moe_expert_parallel_comm", "shard", "expert_overlap"},
     {"overlap_moe_expert_parallel_comm", "parallel", kExpertOverlap},
 });
 
 struct ForeignValue {
-  std::string_view key;  // of ours
-  std::string_view value;
+  std::string_view key;    // of ours
+  std::string_view value;  // empty: any
   std::string_view instead;
 };
 constexpr std::string_view kSelective =
@@ -177,10 +186,14 @@ constexpr auto kForeignValues = std::to_array<ForeignValue>({
     {"base_bits", "4bit", "4"},
     {"base_bits", "int8", "8"},
     {"base_bits", "8bit", "8"},
+    {"gradient_compression", "bf16", "half"},
+    {"gradient_compression", "fp16", "half"},
+    {"trainable", "dora", kNoMagnitudes},
     {"trainable", "lora", kAdapters},
     {"trainable", "qlora", kBaseBits},
     {"trainable", "all", "leave it out, and all trains"},
     {"trainable", "full", "leave it out, and all trains"},
+    {"optimizer", "", "its name is optimizer.name"},
 });
 
 }  // namespace
@@ -199,7 +212,8 @@ std::string_view InsteadOfKey(std::string_view key,
 std::string_view InsteadOfValue(std::string_view key, std::string_view value) {
   const auto found = std::find_if(
       kForeignValues.begin(), kForeignValues.end(), [&](const auto& foreign) {
-        return foreign.key == key && foreign.value == value;
+        return foreign.key == key &&
+               (foreign.value.empty() || foreign.value == value);
       });
   return found == kForeignValues.end() ? "" : found->instead;
 }

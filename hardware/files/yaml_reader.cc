@@ -554,11 +554,13 @@ void Reader::FailChoice(std::string_view key,
                         const std::vector<std::string_view>& known) const {
   const Node* node = Find(key);
   ENSURE(node != nullptr, "a choice that was read exists");
-  FailAt(*node,
-         fmt::format("expected one of {}, got {}{}",
-                     model::JoinNames(known, 40),
-                     Got(*node),
-                     model::DidYouMean(node->text, known)));
+  const std::string hint = ValueHint(*node);
+  FailAt(
+      *node,
+      fmt::format("expected one of {}, got {}{}",
+                  model::JoinNames(known, 40),
+                  Got(*node),
+                  hint.empty() ? model::DidYouMean(node->text, known) : hint));
 }
 
 }  // namespace trainfare::hardware

@@ -515,6 +515,15 @@ TEST_CASE("a family's name has its members suggested") {
   CHECK(message("robertta-base").find("\"roberta-base\"") != std::string::npos);
 }
 
+TEST_CASE("a model that reads pictures or sound has no neighbour suggested") {
+  for (const char* name :
+       {"openai/whisper-large-v3", "qwen2-vl-7b", "vit-base", "llava-1.5-7b"}) {
+    CAPTURE(name);
+    CHECK(ArchitecturesMeant(name) == "; models of text alone are counted");
+  }
+  CHECK(ArchitecturesMeant("bert-bse") != "; models of text alone are counted");
+}
+
 TEST_CASE("Phi-3.5 mini is Phi-3 mini that sees all of longer texts") {
   const Architecture& short_one = FindArchitecture("phi-3-mini");
   const Architecture& long_one = FindArchitecture("phi-3.5-mini");

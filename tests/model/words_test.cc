@@ -57,6 +57,7 @@ TEST_CASE("words of other programs are taken as what they mean, or hinted at") {
   CheckOtherWords<Fusion>();
   CheckOtherWords<Attention>();
   CheckOtherWords<LossKernels>();
+  CheckOtherWords<ExpertKernels>();
   CheckOtherWords<Shard>();
   CheckOtherWords<Offload>();
   CheckOtherWords<Work>();
@@ -84,6 +85,13 @@ TEST_CASE("what newcomers write is read") {
   CHECK(Refusal([] {
           FromText<Fusion>("transformer_engine");
         }).find("hint: megatron, ") != std::string::npos);
+  CHECK(Refusal([] {
+          FromText<LossKernels>("liger");
+        }).ends_with("stack liger has it"));
+  CHECK(FromText<ExpertKernels>("megablocks") == ExpertKernels::kGrouped);
+  CHECK(Refusal([] {
+          FromText<ExpertKernels>("deepep");
+        }).ends_with("hint: grouped, with parallel.expert_exchange=by_host"));
   CHECK(FromText<Fusion>("Megatron-LM") == Fusion::kMegatron);
   CHECK(Refusal([] {
           FromText<Precision>("mxfp8");

@@ -290,6 +290,16 @@ TEST_CASE("a value of another program is told what it is here") {
                 [](const Reader& root) { root.Map("trainable"); })
             .ends_with("got \"lora\"; hint: trainable: { lora: { rank: RANK, "
                        "matrices: [query, value] } }"));
+  CHECK(Message("gradient_compression: bf16\n",
+                [](const Reader& root) {
+                  root.Choice<int>("gradient_compression",
+                                   {{"none", 0}, {"half", 1}});
+                }) ==
+        "f.yaml:1:23: gradient_compression: expected one of none, half, got "
+        "\"bf16\"; hint: half");
+  CHECK(Message("optimizer: galore\n", [](const Reader& root) {
+          root.Map("optimizer");
+        }).ends_with("got \"galore\"; hint: its name is optimizer.name"));
   // Of this key alone.
   CHECK(Message("rank: nf4\n", [](const Reader& root) {
           root.Integer("rank", 0, 8);
