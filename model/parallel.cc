@@ -12,6 +12,12 @@
 
 namespace trainfare::model {
 
+void RequireNone(const std::optional<ParallelFault>& fault) {
+  if (!fault) return;
+  throw InputError(
+      fmt::format("parallel.{}: {}", fault->field, fault->message));
+}
+
 bool ShardsGradients(const Parallel& p) {
   return p.shard == Shard::kZero2 || ShardsParameters(p);
 }
@@ -94,10 +100,7 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
     }
   }
   over.data = copies;
-  if (const auto fault = FaultOf(over)) {
-    throw InputError(
-        fmt::format("parallel.{}: {}", fault->field, fault->message));
-  }
+  RequireNone(FaultOf(over));
   return over;
 }
 

@@ -19,6 +19,8 @@ struct ParallelFault {
   std::string message;
 };
 std::optional<ParallelFault> FaultOf(const Parallel& parallel);
+// Throws InputError that says it, where there is one.
+void RequireNone(const std::optional<ParallelFault>& fault);
 
 // Which part of the state each kind of sharding divides (Rajbhandari et al. 2020,
 // section 5; Zhao et al. 2023, "PyTorch FSDP").
@@ -35,6 +37,11 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices);
 // has all of a model and of its sequences. The field that makes them several.
 int64_t RanksOfModel(const Parallel& parallel);
 std::string_view FieldOfModelRanks(const Parallel& parallel);
+// Of what a model takes in all, as much as each of them has on an average.
+template <class Quantity>
+Quantity OfEachRank(const Quantity& of_model, const Parallel& parallel) {
+  return of_model / static_cast<double>(RanksOfModel(parallel));
+}
 
 // Whether a rank has less than a whole model and whole sequences.
 bool DividesModel(const Parallel& parallel);

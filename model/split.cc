@@ -289,15 +289,7 @@ Workload OfStage(const Workload& whole, int64_t stage) {
   if (p.sequence) w.part.token_shares = p.tensor;
   if (p.pipeline > 1) GatherOnce(w);
   w.part.expert_folds = ExpertFolds(p);
-  const Parallel whole_models;
-  w.parallel.tensor = w.parallel.pipeline = w.parallel.chunks = 1;
-  w.parallel.context = w.parallel.expert = 1;
-  w.parallel.expert_tensor = whole_models.expert_tensor;
-  w.parallel.expert_exchange = whole_models.expert_exchange;
-  w.parallel.expert_overlap = whole_models.expert_overlap;
-  w.parallel.sequence = false;
-  w.parallel.tensor_overlap = whole_models.tensor_overlap;
-  w.parallel.stages = whole_models.stages;
+  w.parallel = w.parallel.OfWholeModels();
   return w;
 }
 

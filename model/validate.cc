@@ -643,10 +643,7 @@ void Validate(const Workload& w) {
   }
   auto fault = FaultOf(w.parallel);
   if (!fault && DividesModel(w.parallel)) fault = FaultOfSplit(w);
-  if (fault) {
-    throw InputError(
-        fmt::format("parallel.{}: {}", fault->field, fault->message));
-  }
+  RequireNone(fault);
   if (w.parallel.shard != Shard::kNone &&
       w.compression.kind == CompressionKind::kPowerSgd) {
     throw InputError(

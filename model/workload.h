@@ -250,6 +250,20 @@ struct Parallel {
   int64_t pipeline = 1;
   int64_t chunks = 1;
   StageCut stages = StageCut::kBlocks;
+
+  // The same ranks, none of which has a part of a model: of the above what is
+  // before `tensor`, and nothing of what is from there on.
+  Parallel OfWholeModels() const {
+    Parallel whole;
+    whole.data = data;
+    whole.shard = shard;
+    whole.replicate = replicate;
+    whole.reshard_after_forward = reshard_after_forward;
+    whole.offload = offload;
+    whole.offload_activations = offload_activations;
+    whole.embedding_units = embedding_units;
+    return whole;
+  }
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
 

@@ -9,11 +9,9 @@ std::optional<model::Seconds<>> TimeAtPeak(const Device& device,
                                            const model::Workload& workload) {
   const auto peak = device.MatrixPeak(workload.precision);
   if (!peak) return std::nullopt;
-  const auto ranks =
-      static_cast<double>(model::RanksOfModel(workload.parallel));
-  return model::Flops<>(static_cast<double>(model::StepModelFlops(workload)) /
-                        ranks) /
-         *peak;
+  const model::Flops<> of_model(
+      static_cast<double>(model::StepModelFlops(workload)));
+  return model::OfEachRank(of_model, workload.parallel) / *peak;
 }
 
 }  // namespace trainfare::hardware

@@ -387,9 +387,8 @@ void CountFlops(DeviceMemo& memo,
     all += length.share * static_cast<double>(flops.all);
     seen += length.share * static_cast<double>(flops.seen);
   }
-  job.model_flops =
-      all * static_cast<double>(plan.accumulation) /
-      static_cast<double>(model::RanksOfModel(job.workload.parallel));
+  job.model_flops = model::OfEachRank(
+      all * static_cast<double>(plan.accumulation), job.workload.parallel);
   const auto peak =
       memo.predictor().device().MatrixPeak(job.workload.precision);
   ENSURE(peak.has_value(), "the predictor refused the precision");

@@ -57,10 +57,7 @@ Baselines BaselinesOf(const Device& device, const Workload& workload) {
       baselines.roofline += RooflineTimeOf(device, workload, kernel) * times;
     }
   }
-  // Of a model that several ranks have, each its part.
-  baselines.roofline =
-      baselines.roofline *
-      (1.0 / static_cast<double>(model::RanksOfModel(workload.parallel)));
+  baselines.roofline = model::OfEachRank(baselines.roofline, workload.parallel);
   const auto at_peak = hardware::TimeAtPeak(device, workload);
   ENSURE(at_peak.has_value(), "a precision without a peak is refused before");
   baselines.at_peak = *at_peak;

@@ -73,6 +73,34 @@ TEST_CASE("ranks of a layer have parts of heads, inner width and vocabulary") {
   CHECK(RanksOfModel(first.parallel) == 1);
 }
 
+TEST_CASE(
+    "of ranks that divide a model those of whole ones keep what they share") {
+  const Parallel whole{.data = 16,
+                       .shard = Shard::kFsdp,
+                       .replicate = 2,
+                       .reshard_after_forward = false,
+                       .offload = Offload::kParameters,
+                       .offload_activations = true,
+                       .embedding_units = true};
+  Parallel divided = whole;
+  divided.tensor = divided.context = divided.expert = divided.pipeline = 2;
+  divided.sequence = divided.expert_overlap = true;
+  divided.tensor_overlap = TensorOverlap::kProducts;
+  divided.expert_tensor = 1;
+  divided.expert_exchange = ExpertExchange::kByHost;
+  divided.chunks = 2;
+  divided.stages = StageCut::kCost;
+  CHECK(divided.OfWholeModels() == whole);
+  CHECK(Parallel{.tensor = 4}.OfWholeModels() == Parallel{});
+}
+
+TEST_CASE("each rank has its part of what a model takes on an average") {
+  CHECK(OfEachRank(24.0, Parallel{.tensor = 2, .context = 3, .pipeline = 4}) ==
+        1.0);
+  // Copies have all of it, and experts are of ranks with the same weights.
+  CHECK(OfEachRank(24.0, Parallel{.data = 8, .expert = 8}) == 24.0);
+}
+
 TEST_CASE("products of all ranks are those of the whole") {
   Workload w = Divided();
   int64_t flops = 0;

@@ -92,9 +92,8 @@ double SecondsBy(const TableRow& row,
     case Metric::kEpoch:
       return value * metric.unit * sequences / SamplesOf(row);
     case Metric::kFlopsOfDevice:
-      return CountedFlops(row, workload) /
-             (static_cast<double>(model::RanksOfModel(workload.parallel)) *
-              value * metric.unit);
+      return model::OfEachRank(CountedFlops(row, workload), workload.parallel) /
+             (value * metric.unit);
     case Metric::kShareOfPeak:
     case Metric::kPowerOfDevice:
     case Metric::kPeakAllocated:
