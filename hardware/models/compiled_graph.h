@@ -65,14 +65,20 @@ inline double ShareOfBusiestCore(const Device& device,
          static_cast<double>(workload.batch);
 }
 
+// Whether the workload's whole graph is compiled: a chip's software also runs
+// the operations of a stack one by one.
+inline bool CompilesAll(const model::Workload& workload) {
+  return model::RulesOf(workload).block == model::BlockKernels::kCompiled;
+}
+
 // A kernel as the chip runs it: a compiler of the whole graph adds gradients to
-// those that stand where their product is written.
+// those that stand where their product is written. Those of a stack that adds so
+// everywhere are listed so.
 inline model::Kernel AsCompiled(const model::Workload& workload,
                                 const model::Kernel& kernel) {
-  const model::StackRules& rules = model::RulesOf(workload);
-  const bool by_chip =
-      rules.block == model::BlockKernels::kCompiled && !rules.adds_in_products;
-  return by_chip && kernel.name == "gradient add"
+  const bool listed_apart =
+      CompilesAll(workload) && !model::RulesOf(workload).adds_in_products;
+  return listed_apart && kernel.name == "gradient add"
              ? model::AddedByProduct(kernel)
              : kernel;
 }
@@ -82,9 +88,8 @@ inline model::Kernel AsCompiled(const model::Workload& workload,
 // leaves such a kernel out.
 inline bool CastInProduct(const model::Workload& workload,
                           const model::Kernel& kernel) {
-  return model::RulesOf(workload).block == model::BlockKernels::kCompiled &&
-         (kernel.name == "cast weights" ||
-          kernel.name == "cast weight gradient");
+  return CompilesAll(workload) && (kernel.name == "cast weights" ||
+                                   kernel.name == "cast weight gradient");
 }
 
 }  // namespace trainfare::hardware::models
