@@ -13,6 +13,23 @@
 
 namespace trainfare::model {
 
+// Time of one message from a rank to another:
+//
+//   t = a + S / B
+//
+//   a  latency of the message    [s]
+//   S  its size                  [B]
+//   B  link that it goes over    [B/s]
+//
+// Source: Hockney 1994, "The communication challenge for MPP" (latency and
+// bandwidth). Check: tests/model/collective_test.cc.
+template <class T>
+Seconds<T> PointToPointTime(Bytes<> size,
+                            Seconds<T> latency,
+                            BytesPerSecond<T> link) {
+  return latency + size / link;
+}
+
 // Time of one all-reduce over a ring (latency + bandwidth form).
 //
 //   t = 2 (n - 1) (a + S / (n B))
@@ -35,7 +52,8 @@ Seconds<T> RingAllReduceTime(int64_t n,
   ENSURE(n >= 1, "an all-reduce needs a rank");
   if (n == 1) return Seconds<T>();
   const auto ranks = static_cast<double>(n);
-  return 2.0 * (ranks - 1.0) * (step_latency + size / (ranks * link));
+  return 2.0 * (ranks - 1.0) *
+         PointToPointTime<T>(size, step_latency, ranks * link);
 }
 
 enum class Collective { kAllReduce, kAllGather, kReduceScatter };
@@ -168,11 +186,13 @@ Seconds<T> RoundTime(int64_t local,
                      const RingLevel<T>& across) {
   ENSURE(local >= 1 && hosts >= 1, "a round needs a rank");
   const auto steps = static_cast<double>(local * hosts - 1);
-  if (hosts == 1) return steps * (inside.step_latency + size / inside.link);
+  if (hosts == 1) {
+    return steps * PointToPointTime(size, inside.step_latency, inside.link);
+  }
   const BytesPerSecond<T> network = static_cast<double>(local) * across.link;
   const BytesPerSecond<T> link =
       local > 1 ? std::min(inside.link, network) : network;
-  return steps * (across.step_latency + size / link);
+  return steps * PointToPointTime(size, across.step_latency, link);
 }
 
 // Time in which each of n ranks sends every other its n-th of so many bytes:
@@ -194,12 +214,13 @@ Seconds<T> AllToAllTime(int64_t local,
   ENSURE(local >= 1 && hosts >= 1, "an all-to-all needs a rank");
   const auto ranks = static_cast<double>(local * hosts);
   const auto others = static_cast<double>(local - 1);
-  Seconds<T> within =
-      others * (inside.step_latency + size / (ranks * inside.link));
+  const auto to_one = [&](const RingLevel<T>& level) {
+    return PointToPointTime<T>(size, level.step_latency, ranks * level.link);
+  };
+  Seconds<T> within = others * to_one(inside);
   if (hosts == 1) return within;
   const double outside = ranks - static_cast<double>(local);
-  return std::max(
-      within, outside * (across.step_latency + size / (ranks * across.link)));
+  return std::max(within, outside * to_one(across));
 }
 
 // Time in which ranks send others what is of these, each row once to a host that

@@ -6,6 +6,13 @@
 
 namespace trainfare::model {
 
+TEST_CASE("a message has its latency and its bytes, by hand") {
+  // 5 us, and 1 ms of 30 MB at 30 GB/s.
+  const Seconds<> t =
+      PointToPointTime<double>(MB(30.0), Microseconds(5.0), GBPerSecond(30.0));
+  CHECK(ToMilliseconds(t) == doctest::Approx(1.005).epsilon(1e-12));
+}
+
 TEST_CASE("a ring costs two passes of n - 1 steps") {
   // n = 4, 437.933 MB of fp32 gradients (109,483,778 parameters), 10 GB/s,
   // 5 us a step: 6 (5 us + 109.483778 MB / 10 GB/s) = 30 us + 65.6902668 ms.
