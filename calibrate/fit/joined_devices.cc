@@ -300,55 +300,45 @@ bool SendsBetween(const JoinedDevices& joined,
          parallel.offload_activations;
 }
 
-std::optional<model::HostPath<double>> HostPathOf(
-    const model::Parallel& parallel,
-    const JoinedDevices& joined,
-    const Device& device) {
-  if (!model::Offloads(parallel)) return std::nullopt;
-  if (!device.host_bandwidth || device.weight_bandwidth) {
+namespace {
+
+// Throws InputError where a device has no way to its host's memory for what the
+// workload offloads.
+void RequireHostPath(const model::Parallel& parallel, const Device& device) {
+  if (!model::Offloads(parallel) ||
+      (device.host_bandwidth && !device.weight_bandwidth)) {
+    return;
+  }
+  throw InputError(fmt::format(
+      "parallel.{}: expected none on {}, {}",
+      parallel.offload_activations ? "offload_activations" : "offload",
+      device.name,
+      device.weight_bandwidth
+          ? "whose weights stream in from its host anyway"
+          : "whose link to its host's memory is not known"));
+}
+
+// Throws InputError where groups of ranks that divide a model do not fill hosts,
+// or are parts of one chip.
+void RequirePlacement(const model::Parallel& parallel,
+                      const JoinedDevices& joined) {
+  if (!model::DividesModel(parallel)) return;
+  if (joined.devices_per_chip > 1) {
     throw InputError(fmt::format(
-        "parallel.{}: expected none on {}, {}",
-        parallel.offload_activations ? "offload_activations" : "offload",
-        device.name,
-        device.weight_bandwidth
-            ? "whose weights stream in from its host anyway"
-            : "whose link to its host's memory is not known"));
+        "parallel.{}: expected 1 between parts of {}; what they send each "
+        "other is not known apart",
+        model::FieldOfModelRanks(parallel),
+        joined.chip));
   }
-  const hardware::HostFacts& facts = hardware::FactsOfHosts();
-  return model::HostPath<double>{*device.host_bandwidth * facts.copy_share,
-                                 facts.update,
-                                 joined.devices_of_host()};
+  model::RequireNone(PlacementOf(parallel, joined).Fault());
 }
 
-RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined) {
-  return {parallel.tensor,
-          model::RanksThatSum(parallel),
-          parallel.pipeline,
-          joined.devices_of_rack(),
-          parallel.context,
-          parallel.expert,
-          parallel.expert_tensor};
-}
-
-void RequireJoinable(const model::Parallel& parallel,
-                     const JoinedDevices& joined,
-                     const Device& device) {
-  HostPathOf(parallel, joined, device);
+// Throws InputError where shards are neither whole hosts of a copy nor a part of
+// a host that others of its size fill.
+void RequireShards(const model::Parallel& parallel,
+                   const JoinedDevices& joined) {
   const int64_t shards = model::ShardsOf(parallel);
-  const RankMesh mesh = MeshOf(parallel, joined);
-  if (model::DividesModel(parallel)) {
-    if (joined.devices_per_chip > 1) {
-      throw InputError(fmt::format(
-          "parallel.{}: expected 1 between parts of {}; what they send each "
-          "other is not known apart",
-          model::FieldOfModelRanks(parallel),
-          joined.chip));
-    }
-    if (const std::string fault = FaultOf(mesh); !fault.empty()) {
-      throw InputError(fmt::format("parallel.{}", fault));
-    }
-  }
-  const int64_t local = mesh.OfData().in_host;
+  const int64_t local = PlacementOf(parallel, joined).OfData().in_host;
   if (shards == 1 || shards % local == 0 || local % shards == 0) return;
   std::vector<std::string> alike;
   for (int64_t copies = 1; copies <= joined.devices; ++copies) {
@@ -365,6 +355,33 @@ void RequireJoinable(const model::Parallel& parallel,
       parallel.replicate,
       shards,
       fmt::join(alike, ", ")));
+}
+
+}  // namespace
+
+std::optional<model::HostPath<double>> HostPathOf(
+    const model::Parallel& parallel,
+    const JoinedDevices& joined,
+    const Device& device) {
+  if (!model::Offloads(parallel)) return std::nullopt;
+  RequireHostPath(parallel, device);
+  const hardware::HostFacts& facts = hardware::FactsOfHosts();
+  return model::HostPath<double>{*device.host_bandwidth * facts.copy_share,
+                                 facts.update,
+                                 joined.devices_of_host()};
+}
+
+RankPlacement PlacementOf(const model::Parallel& parallel,
+                          const JoinedDevices& joined) {
+  return {parallel, joined.devices_of_rack()};
+}
+
+void RequireJoinable(const model::Parallel& parallel,
+                     const JoinedDevices& joined,
+                     const Device& device) {
+  RequireHostPath(parallel, device);
+  RequirePlacement(parallel, joined);
+  RequireShards(parallel, joined);
 }
 
 namespace {

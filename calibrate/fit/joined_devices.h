@@ -11,7 +11,7 @@
 
 #include "calibrate/fit/fitted_parameter.h"
 #include "calibrate/fit/rank_group.h"
-#include "calibrate/fit/rank_mesh.h"
+#include "calibrate/fit/rank_placement.h"
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/instance.h"
@@ -109,11 +109,13 @@ std::optional<model::HostPath<double>> HostPathOf(
     const hardware::Device& device);
 
 // Where the ranks of a workload, whose data is known, lie over them.
-RankMesh MeshOf(const model::Parallel& parallel, const JoinedDevices& joined);
+RankPlacement PlacementOf(const model::Parallel& parallel,
+                          const JoinedDevices& joined);
 
 // Throws InputError where a job cannot lie over them so: HostPathOf() has no
-// way, or shards are neither whole hosts of a copy nor a part of a host that
-// others of its size fill.
+// way, groups of ranks that divide a model do not fill hosts, or shards are
+// neither whole hosts of a copy nor a part of a host that others of its size
+// fill.
 void RequireJoinable(const model::Parallel& parallel,
                      const JoinedDevices& joined,
                      const hardware::Device& device);

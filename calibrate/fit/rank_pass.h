@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "calibrate/fit/rank_group.h"
-#include "calibrate/fit/rank_mesh.h"
+#include "calibrate/fit/rank_placement.h"
 #include "hardware/models/step_time.h"
 #include "model/activations.h"
 #include "model/data_parallel.h"
@@ -114,31 +114,40 @@ struct AddedTime {
   double expert_matrices = 0;
 };
 
-// `T` the scalar of the network, `A` of the times of one rank alone, which are
-// `slower` times as long beside the others. Pieces of several kinds are recorded
-// as one: all of them take `whole`.
+// What a rank has beside it: others, and its host.
+template <class T>
+struct RankSurroundings {
+  model::RankNetwork<T> network;
+  int64_t ranks = 1;  // that it joins
+  std::optional<model::HostPath<double>> host =
+      std::nullopt;  // where anything is offloaded
+  UnhiddenUnits<T> unhidden = {};
+  T slower = T(1.0);  // times of what it computes over those of one alone
+};
+
+// `T` the scalar of the surroundings, `A` of the times of one rank alone. Pieces
+// of several kinds are recorded as one: all of them take `whole`.
 template <class T, class A>
 AddedTime<T> AddedByBuckets(
     const std::vector<model::BackwardPiece<A>>& of_one_alone,
     const model::Seconds<A>& whole,
-    const model::RankNetwork<T>& network,
-    int64_t ranks,
-    const T& slower) {
+    const RankSurroundings<T>& around) {
   std::vector<model::BackwardPiece<T>> pieces;
   pieces.reserve(of_one_alone.size());
   model::Seconds<A> recorded;
   for (const model::BackwardPiece<A>& piece : of_one_alone) {
     recorded += piece.compute;
   }
-  const T scale =
-      recorded > model::Seconds<A>() ? slower * (whole / recorded) : slower;
+  const T scale = recorded > model::Seconds<A>()
+                      ? around.slower * (whole / recorded)
+                      : around.slower;
   model::Seconds<T> computed;
   for (const model::BackwardPiece<A>& piece : of_one_alone) {
     pieces.push_back({piece.compute * scale, piece.sent, piece.transfers});
     computed += pieces.back().compute;
   }
   const model::OverlapTime<T> end =
-      model::BackwardOverRanks(pieces, ranks, network);
+      model::BackwardOverRanks(pieces, around.ranks, around.network);
   AddedTime<T> added;
   added.slowed = end.compute_end - computed;
   added.exposed = end.exposed();
@@ -152,21 +161,17 @@ class SharedPasses {
  public:
   SharedPasses(const model::Workload& workload,
                const model::ShardUnits& units,
-               const model::RankNetwork<T>& network,
-               int64_t ranks,
-               const std::optional<model::HostPath<double>>& host,
-               const UnhiddenUnits<T>& unhidden,
-               const T& slower,
+               const RankSurroundings<T>& around,
                const GroupShape& of_experts)
       : w_(workload),
-        network_(network),
-        unhidden_(unhidden),
-        slower_(slower),
+        network_(around.network),
+        unhidden_(around.unhidden),
+        slower_(around.slower),
         all_{{model::ShardsOf(workload.parallel),
               workload.parallel.replicate,
-              ranks / network.hosts}},
+              around.ranks / around.network.hosts}},
         experts_{GroupsOfExperts(workload, of_experts)},
-        host_(host),
+        host_(around.host),
         root_(units.root),
         brings_(model::ShardsParameters(workload.parallel) ||
                 workload.parallel.offload_activations) {
@@ -520,35 +525,21 @@ class SharedPasses {
   model::Bytes<> copied_;
 };
 
-// By all messages of a step, which are the workload's. `host`: where anything
-// is offloaded; `of_experts`: ranks that have the same ones, where others have
-// others.
+// By all messages of a step, which are the workload's. `of_experts`: ranks that
+// have the same ones, where others have others.
 template <class T, class A>
 AddedTime<T> AddedBy(const model::Workload& workload,
                      const RankMessages& messages,
                      const hardware::StepTime<A>& alone,
-                     const model::RankNetwork<T>& network,
-                     int64_t ranks,
-                     const std::optional<model::HostPath<double>>& host,
-                     const UnhiddenUnits<T>& unhidden,
-                     const T& slower,
+                     const RankSurroundings<T>& around,
                      const GroupShape& of_experts = {}) {
   if (!messages.by_unit()) {
     return AddedByBuckets(
         messages.Pieces(alone.backward_units),
         alone.backward.total() / static_cast<double>(workload.accumulation),
-        network,
-        ranks,
-        slower);
+        around);
   }
-  return SharedPasses<T, A>(workload,
-                            messages.units(),
-                            network,
-                            ranks,
-                            host,
-                            unhidden,
-                            slower,
-                            of_experts)
+  return SharedPasses<T, A>(workload, messages.units(), around, of_experts)
       .Over(alone);
 }
 

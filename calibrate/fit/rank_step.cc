@@ -118,82 +118,84 @@ double LogSigma(const Jet& time,
   return std::sqrt(std::max(variance, 0.0));
 }
 
+// What the group says that a rank has beside it.
+template <class T>
+RankSurroundings<T> SurroundingsOf(
+    const RankFit& ranks, const std::optional<model::HostPath<double>>& host) {
+  const RankNetwork& fitted = ranks.network;
+  RankSurroundings<T> around;
+  around.ranks = fitted.ranks;
+  around.host = host;
+  using std::exp;
+  around.slower = exp(-Open<T>(std::log(ranks.share), kOpenLogShare));
+  model::RankNetwork<T>& network = around.network;
+  network.alone = RingOf<T>(fitted.alone, kOpenLatency, kOpenInverse);
+  network.beside = BesideOf<T>(fitted, network.alone);
+  network.speed = Open<T>(fitted.speed, kOpenSpeed);
+  network.hosts = fitted.hosts;
+  network.gather = fitted.GatherFactor().factor;
+  network.reduce_scatter = fitted.SumFactor().factor;
+  network.across = AcrossOf<T>(fitted);
+  const UnhiddenUnits<double>& times = ranks.unhidden.times;
+  around.unhidden = {Seconds<T>(T(times.small_unit.base())),
+                     Seconds<T>(T(times.expert_matrix.base()))};
+  return around;
+}
+
 }  // namespace
 
 StepOfRank::StepOfRank(const model::Workload& workload,
                        const hardware::StepTime<double>& alone,
                        const RankMessages& messages)
-    : workload_(workload), alone_(alone), messages_(messages) {}
+    : joined_(workload, messages), steps_{alone} {}
 
 StepOfRank::StepOfRank(const ModelStages& stages,
                        const std::vector<hardware::StepTime<double>>& steps,
-                       const RankMesh& mesh)
-    : workload_(stages.distinct().front().workload),
-      alone_(steps.front()),
-      messages_(stages.messages()),
-      stages_(&stages),
-      steps_(steps),
-      mesh_(mesh) {}
+                       const RankPlacement& placement)
+    : joined_(stages, placement), steps_(steps) {}
+
+template <class T>
+void StepOfRank::SetDoubt(const StepBesideOthers<T, double>& rank,
+                          const RankFit& ranks,
+                          const T& slower,
+                          RankStepTime& step) const {
+  const RankNetwork& fitted = ranks.network;
+  const double collectives_error =
+      joined_.messages().by_unit()
+          ? std::max(fitted.GatherFactor().error, fitted.SumFactor().error)
+          : 0.0;
+  const auto log_sigma = [&](const T& time, Seconds<> host_time) {
+    return LogSigma(time, rank.added, host_time, collectives_error, ranks);
+  };
+  const T sending = rank.added.all.base();
+  // All else that is not of a pass that sends moves with the share alone.
+  step.log_sigma = log_sigma(rank.alone.total().base() * slower + sending +
+                                 step.host.base() + step.host_update.base(),
+                             step.host);
+  step.backward_log_sigma =
+      log_sigma(rank.alone.backward.total().base() * slower + sending, {});
+}
 
 template <class T>
 RankStepTime StepOfRank::OverAs(
     const RankFit& ranks,
     const std::optional<model::HostPath<double>>& host) const {
-  RankStepTime step;
-  const RankNetwork& fitted = ranks.network;
-  using std::exp;
-  const T slower = exp(-Open<T>(std::log(ranks.share), kOpenLogShare));
-  model::RankNetwork<T> network;
-  network.alone = RingOf<T>(fitted.alone, kOpenLatency, kOpenInverse);
-  network.beside = BesideOf<T>(fitted, network.alone);
-  network.speed = Open<T>(fitted.speed, kOpenSpeed);
-  network.hosts = fitted.hosts;
-  const CollectiveFactor gather = fitted.GatherFactor();
-  const CollectiveFactor sum = fitted.SumFactor();
-  network.gather = gather.factor;
-  network.reduce_scatter = sum.factor;
-  network.across = AcrossOf<T>(fitted);
-  const UnhiddenUnits<double>& times = ranks.unhidden.times;
-  const UnhiddenUnits<T> unhidden{Seconds<T>(T(times.small_unit.base())),
-                                  Seconds<T>(T(times.expert_matrix.base()))};
-  DividedStep<T, double> rank{alone_, {}, {}};
-  if (stages_ != nullptr) {
-    rank = StepOfDivided<T, double>(
-        *stages_, steps_, mesh_, network, unhidden, slower);
-  } else {
-    rank.added = AddedBy(workload_,
-                         messages_,
-                         alone_,
-                         network,
-                         fitted.ranks,
-                         host,
-                         unhidden,
-                         slower);
-  }
-  const hardware::StepTime<double>& alone = rank.alone;
+  const RankSurroundings<T> around = SurroundingsOf<T>(ranks, host);
+  StepBesideOthers<T, double> rank = joined_.Step<T, double>(steps_, around);
   AddedTime<T>& added = rank.added;
-  step.computing = alone * (1.0 / ranks.share);
+  const model::Workload& workload = joined_.workload();
+  RankStepTime step;
+  step.computing = rank.alone * (1.0 / ranks.share);
   step.waiting = Seconds<>(ValueOf(rank.waits.base()));
   step.slowed = Seconds<>(std::max(0.0, ValueOf(added.slowed.base())));
   step.exposed = Seconds<>(ValueOf(added.exposed.base()));
   step.traffic = std::move(added.traffic);
-  if (model::RulesOf(workload_).launches != model::Launches::kOnce) {
+  if (model::RulesOf(workload).launches != model::Launches::kOnce) {
     step.host = ranks.host;
   }
-  if (host) step.host_update = model::HostUpdateTime(workload_, *host);
+  if (host) step.host_update = model::HostUpdateTime(workload, *host);
   if constexpr (!std::is_same_v<T, double>) {
-    const T sending = added.all.base();
-    const double collectives_error =
-        messages_.by_unit() ? std::max(gather.error, sum.error) : 0.0;
-    const auto log_sigma = [&](const T& time, Seconds<> host_time) {
-      return LogSigma(time, added, host_time, collectives_error, ranks);
-    };
-    // All else that is not of a pass that sends moves with the share alone.
-    step.log_sigma = log_sigma(alone.total().base() * slower + sending +
-                                   step.host.base() + step.host_update.base(),
-                               step.host);
-    step.backward_log_sigma =
-        log_sigma(alone.backward.total().base() * slower + sending, {});
+    SetDoubt<T>(rank, ranks, around.slower, step);
   }
   return step;
 }

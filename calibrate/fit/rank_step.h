@@ -78,7 +78,7 @@ class StepOfRank {
   // of each distinct stage.
   StepOfRank(const ModelStages& stages,
              const std::vector<hardware::StepTime<double>>& steps,
-             const RankMesh& mesh);
+             const RankPlacement& placement);
 
   // `host`: where anything is offloaded.
   RankStepTime Over(
@@ -95,13 +95,15 @@ class StepOfRank {
   RankStepTime OverAs(const RankFit& ranks,
                       const std::optional<model::HostPath<double>>& host) const;
 
-  const model::Workload& workload_;
-  hardware::StepTime<double> alone_;
-  const RankMessages& messages_;
-  // Where several have a model together.
-  const ModelStages* stages_ = nullptr;
-  std::vector<hardware::StepTime<double>> steps_ = {};
-  RankMesh mesh_ = {};
+  // How sure `step` is, of which `rank` is what the ranks take.
+  template <class T>
+  void SetDoubt(const StepBesideOthers<T, double>& rank,
+                const RankFit& ranks,
+                const T& slower,
+                RankStepTime& step) const;
+
+  JoinedRanks joined_;
+  std::vector<hardware::StepTime<double>> steps_;  // of each distinct stage
 };
 
 inline RankStepTime StepOverRanks(

@@ -1,8 +1,8 @@
 #pragma once
 
-// A step of ranks that have a part of the model each (model/split.h): its stages
-// one behind the other, and the exchange of its copies, at whatever scalar its
-// times have.
+// A step of ranks that train together, with a part of the model each
+// (model/split.h) or all of it: its stages one behind the other, and the exchange
+// of its copies, at whatever scalar its times have.
 // docs/models/splits.md; tests/calibrate/fit/split_step_test.cc.
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 #include <span>
 #include <vector>
 
-#include "calibrate/fit/rank_mesh.h"
 #include "calibrate/fit/rank_pass.h"
+#include "calibrate/fit/rank_placement.h"
 #include "calibrate/fit/stage_passes.h"
 #include "hardware/models/step_time.h"
 #include "model/collective.h"
 #include "model/data_parallel.h"
+#include "model/parallel.h"
 #include "model/pipeline.h"
 #include "model/split.h"
 #include "model/units.h"
@@ -59,13 +60,13 @@ struct SplitTime {
 // What a stage waits for until the one before it has sent hidden states.
 template <class T>
 model::Seconds<T> BetweenStagesTime(const model::Workload& whole,
-                                    const RankMesh& mesh,
+                                    const RankPlacement& placement,
                                     const model::RankNetwork<T>& network) {
-  const model::Bytes<> size = model::SentBetweenStages(whole);
   const auto over = [&](const model::RingLevel<T>& level) {
-    return level.step_latency + size / level.link;
+    return model::PointToPointTime(
+        model::SentBetweenStages(whole), level.step_latency, level.link);
   };
-  const double between = mesh.BetweenHosts();
+  const double between = placement.BetweenHosts();
   if (between == 0.0) return over(network.alone);
   return (1.0 - between) * over(network.alone) + between * over(network.across);
 }
@@ -99,7 +100,7 @@ std::vector<model::PipelinePart<T>> PipelineParts(
 template <class T, class A>
 SplitTime<T> SplitBy(const ModelStages& stages,
                      std::span<const hardware::StepTime<A>> steps,
-                     const RankMesh& mesh,
+                     const RankPlacement& placement,
                      const model::RankNetwork<T>& network,
                      const T& slower) {
   const model::Workload& whole = stages.whole();
@@ -109,7 +110,7 @@ SplitTime<T> SplitBy(const ModelStages& stages,
   SplitTime<T> split;
   for (size_t i = 0; i < steps.size(); ++i) {
     passes.push_back(PassesOf<T, A>(
-        stages.distinct()[i], whole, steps[i], mesh, network, slower));
+        stages.distinct()[i], whole, steps[i], placement, network, slower));
     if (passes[split.busiest].all() < passes[i].all()) split.busiest = i;
   }
   split.sums =
@@ -118,7 +119,7 @@ SplitTime<T> SplitBy(const ModelStages& stages,
   split.waits =
       model::PipelinePassTime<T>(PipelineParts(stages, passes),
                                  {p.pipeline, p.chunks, whole.accumulation},
-                                 BetweenStagesTime(whole, mesh, network))
+                                 BetweenStagesTime(whole, placement, network))
           .waiting();
   return split;
 }
@@ -137,41 +138,77 @@ hardware::StepTime<A> StepOfStages(std::span<const hardware::StepTime<A>> steps,
   return step;
 }
 
-// A rank's step beside those that have its model together, and the copies of it.
+// A rank's step beside the others.
 template <class T, class A>
-struct DividedStep {
+struct StepBesideOthers {
   hardware::StepTime<A> alone;  // that stands for all stages
-  AddedTime<T> added;           // what they send and wait for
+  AddedTime<T> added;           // what it sends and waits for
   model::Seconds<T> waits;      // of this, for other stages
 };
 
-// `network` joins all of them; other arguments as of SplitBy and AddedBy.
-template <class T, class A>
-DividedStep<T, A> StepOfDivided(const ModelStages& stages,
-                                std::span<const hardware::StepTime<A>> steps,
-                                const RankMesh& mesh,
-                                model::RankNetwork<T> network,
-                                const UnhiddenUnits<T>& unhidden,
-                                const T& slower) {
-  const SplitTime<T> split =
-      SplitBy<T, A>(stages, steps, mesh, network, slower);
-  DividedStep<T, A> step{
-      StepOfStages<A>(steps, split.busiest), {}, split.waits};
-  if (mesh.data > 1) {
-    network.hosts = mesh.OfData().hosts;
-    step.added = AddedBy<T, A>(stages.distinct().front().workload,
-                               stages.messages(),
-                               steps.front(),
-                               network,
-                               mesh.data,
-                               std::nullopt,  // such models offload nothing
-                               unhidden,
-                               slower,
-                               mesh.OfExpertData());
+// Ranks that train together: each has all of a model, or they divide it.
+class JoinedRanks {
+ public:
+  // Of a workload that none divides; what is handed over must outlive them.
+  JoinedRanks(const model::Workload& workload, const RankMessages& messages)
+      : workload_(&workload), messages_(&messages) {}
+  // Whether they divide it or not; the stages must outlive them.
+  JoinedRanks(const ModelStages& stages, const RankPlacement& placement)
+      : JoinedRanks(stages.distinct().front().workload, stages.messages()) {
+    if (model::DividesModel(stages.whole().parallel)) {
+      division_.emplace(Division{&stages, placement});
+    }
   }
-  step.added.exposed += split.sums;
-  step.added.all += split.sums + split.waits;
-  return step;
-}
+
+  // As one of them sees it, of the first stage; between copies of that.
+  const model::Workload& workload() const { return *workload_; }
+  const RankMessages& messages() const { return *messages_; }
+
+  // `steps`: of one rank of each distinct stage, alone with its device.
+  template <class T, class A>
+  StepBesideOthers<T, A> Step(std::span<const hardware::StepTime<A>> steps,
+                              const RankSurroundings<T>& around) const {
+    if (division_) return Divided<T, A>(steps, around);
+    return {steps.front(),
+            AddedBy<T, A>(*workload_, *messages_, steps.front(), around),
+            {}};
+  }
+
+ private:
+  struct Division {
+    const ModelStages* stages;
+    RankPlacement placement;
+  };
+
+  template <class T, class A>
+  StepBesideOthers<T, A> Divided(std::span<const hardware::StepTime<A>> steps,
+                                 const RankSurroundings<T>& around) const {
+    const RankPlacement& placement = division_->placement;
+    const SplitTime<T> split = SplitBy<T, A>(
+        *division_->stages, steps, placement, around.network, around.slower);
+    StepBesideOthers<T, A> step{
+        StepOfStages<A>(steps, split.busiest), {}, split.waits};
+    const int64_t ranks =
+        model::RanksThatSum(division_->stages->whole().parallel);
+    if (ranks > 1) {
+      RankSurroundings<T> of_copies = around;
+      of_copies.network.hosts = placement.OfData().hosts;
+      of_copies.ranks = ranks;
+      of_copies.host = std::nullopt;  // such models offload nothing
+      step.added = AddedBy<T, A>(*workload_,
+                                 *messages_,
+                                 steps.front(),
+                                 of_copies,
+                                 placement.OfExpertData());
+    }
+    step.added.exposed += split.sums;
+    step.added.all += split.sums + split.waits;
+    return step;
+  }
+
+  const model::Workload* workload_;
+  const RankMessages* messages_;
+  std::optional<Division> division_;
+};
 
 }  // namespace trainfare::calibrate

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "calibrate/fit/rank_mesh.h"
+#include "calibrate/fit/rank_placement.h"
 #include "hardware/models/step_time.h"
 #include "model/collective.h"
 #include "model/data_parallel.h"
@@ -75,11 +75,11 @@ model::PipelinePart<T> ExposedWithinLayers(
     const ModelStage& stage,
     const model::Parallel& parallel,
     const model::PipelinePart<T>& computed,
-    const RankMesh& mesh,
+    const RankPlacement& placement,
     const model::RankNetwork<T>& network) {
   if (parallel.tensor == 1) return {};
   const model::Seconds<T> sum =
-      TensorSumTime(stage, parallel.sequence, mesh.OfTensor(), network);
+      TensorSumTime(stage, parallel.sequence, placement.OfTensor(), network);
   const auto exposed =
       [&](int64_t sums, model::Seconds<T> beside, bool backward) {
         return ExposedSums<T>(
@@ -99,11 +99,11 @@ template <class T>
 model::PipelinePart<T> ExposedWithinSequences(
     const ModelStage& stage,
     const model::PipelinePart<T>& blocks,
-    const RankMesh& mesh,
+    const RankPlacement& placement,
     const model::RankNetwork<T>& network) {
-  if (mesh.context == 1) return {};
   const model::ContextMessages& context = stage.context;
-  const GroupShape shape = mesh.OfContext();
+  const GroupShape shape = placement.OfContext();
+  if (shape.ranks() == 1) return {};
   const model::Seconds<T> round = model::RoundTime(
       shape.in_host, shape.hosts, context.keys, network.alone, network.across);
   const auto exposed = [&](int64_t rounds, model::Seconds<T> beside) {
@@ -146,11 +146,11 @@ template <class T>
 model::PipelinePart<T> BetweenExperts(const ModelStage& stage,
                                       const model::Workload& whole,
                                       const model::PipelinePart<T>& blocks,
-                                      const RankMesh& mesh,
+                                      const RankPlacement& placement,
                                       const model::RankNetwork<T>& network) {
-  if (mesh.expert == 1) return {};
-  const model::Seconds<T> exchange =
-      ExchangeTime(stage.expert, mesh.OfExpert(), network);
+  const GroupShape shape = placement.OfExpert();
+  if (shape.ranks() == 1) return {};
+  const model::Seconds<T> exchange = ExchangeTime(stage.expert, shape, network);
   const double alone = whole.parallel.expert_overlap
                            ? 1.0 / static_cast<double>(whole.accumulation)
                            : 1.0;
@@ -179,7 +179,7 @@ template <class T, class A>
 StagePasses<T> PassesOf(const ModelStage& stage,
                         const model::Workload& whole,
                         const hardware::StepTime<A>& step,
-                        const RankMesh& mesh,
+                        const RankPlacement& placement,
                         const model::RankNetwork<T>& network,
                         const T& slower) {
   const T share = slower * (1.0 / static_cast<double>(whole.accumulation));
@@ -193,9 +193,9 @@ StagePasses<T> PassesOf(const ModelStage& stage,
   const model::PipelinePart<T> blocks =
       computed - passes.embeddings - passes.head;
   const model::PipelinePart<T> exposed =
-      ExposedWithinLayers(stage, whole.parallel, computed, mesh, network) +
-      ExposedWithinSequences(stage, blocks, mesh, network) +
-      BetweenExperts(stage, whole, blocks, mesh, network);
+      ExposedWithinLayers(stage, whole.parallel, computed, placement, network) +
+      ExposedWithinSequences(stage, blocks, placement, network) +
+      BetweenExperts(stage, whole, blocks, placement, network);
   passes.blocks = blocks + exposed;
   passes.sums = exposed.total();
   return passes;

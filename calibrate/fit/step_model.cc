@@ -269,6 +269,7 @@ JoinedModel::JoinedModel(const hardware::Device& device,
       stages_(std::make_unique<const ModelStages>(*workload_)),
       ones_(ModelsOf(device, *stages_)),
       joined_(std::move(joined)),
+      ranks_(*stages_, PlacementOf(workload_->parallel, joined_)),
       host_(HostPathOf(workload_->parallel, joined_, device)),
       // Widths are the fit's, and no part of the formula.
       infos_(JoinedParameters(device.kind, 1.0)),
@@ -286,32 +287,15 @@ model::Seconds<T> JoinedModel::Time(
   using std::exp;
   // One alone has its host beside it, and no ranks.
   const bool several = joined_.devices > 1;
-  const T slower = several ? exp(-of_joined[2]) : T(1.0);
-  const model::RankNetwork<T> network =
-      DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1]));
-  const UnhiddenUnits<T> unhidden{model::Seconds<T>(exp(of_joined[3])),
-                                  model::Seconds<T>(exp(of_joined[4]))};
-  model::Seconds<T> time;
-  if (model::DividesModel(workload_->parallel)) {
-    const DividedStep<T, T> step =
-        StepOfDivided<T, T>(*stages_,
-                            alone,
-                            MeshOf(workload_->parallel, joined_),
-                            network,
-                            unhidden,
-                            slower);
-    time = step.alone.total() * slower + step.added.all;
-  } else {
-    const AddedTime<T> added = AddedBy(*workload_,
-                                       stages_->messages(),
-                                       alone.front(),
-                                       network,
-                                       joined_.chips(),
-                                       host_,
-                                       unhidden,
-                                       slower);
-    time = alone.front().total() * slower + added.all;
-  }
+  const RankSurroundings<T> around{
+      DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1])),
+      joined_.chips(),
+      host_,
+      {model::Seconds<T>(exp(of_joined[3])),
+       model::Seconds<T>(exp(of_joined[4]))},
+      several ? exp(-of_joined[2]) : T(1.0)};
+  const StepBesideOthers<T, T> step = ranks_.Step<T, T>(alone, around);
+  model::Seconds<T> time = step.alone.total() * around.slower + step.added.all;
   if (host_) {
     time +=
         model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));

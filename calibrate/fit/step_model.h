@@ -143,6 +143,7 @@ class JoinedModel {
   std::unique_ptr<const ModelStages> stages_;  // one where all have a model
   std::vector<StepModel> ones_;                // of each
   JoinedDevices joined_;
+  JoinedRanks ranks_;
   std::optional<model::HostPath<double>> host_;
   std::vector<hardware::ParameterInfo> infos_;
   size_t first_;

@@ -75,11 +75,12 @@ std::vector<GroupCollective> CollectivesWithinLayers(
 }
 
 std::vector<GroupCollective> CollectivesOfCopies(
-    const model::Parallel& parallel, const calibrate::RankMesh& mesh) {
+    const model::Parallel& parallel,
+    const calibrate::RankPlacement& placement) {
   model::ShardGroups groups;
   groups.shards = model::ShardsOf(parallel);
-  groups.copies = mesh.data / groups.shards;
-  groups.local = mesh.OfData().in_host;
+  groups.copies = model::RanksThatSum(parallel) / groups.shards;
+  groups.local = placement.OfData().in_host;
   return {{Collective::kAllGather, groups.shards, groups},
           {Collective::kReduceScatter, groups.shards, groups},
           {Collective::kAllReduce, groups.copies, groups}};
@@ -160,12 +161,12 @@ std::vector<CollectiveTime> CollectiveTimesOf(
     const Cluster& cluster) {
   const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   if (cluster.devices == 1 || !Sends(predictor, workload, cluster)) return {};
-  const calibrate::RankMesh mesh =
-      calibrate::MeshOf(workload.parallel, cluster);
+  const calibrate::RankPlacement placement =
+      calibrate::PlacementOf(workload.parallel, cluster);
   std::vector<GroupCollective> sent =
-      CollectivesWithinLayers(workload.parallel, mesh.OfTensor().in_host);
+      CollectivesWithinLayers(workload.parallel, placement.OfTensor().in_host);
   const std::vector<GroupCollective> of_copies =
-      CollectivesOfCopies(workload.parallel, mesh);
+      CollectivesOfCopies(workload.parallel, placement);
   sent.insert(sent.end(), of_copies.begin(), of_copies.end());
   const model::RankNetwork<double> network =
       GroupOf(predictor, cluster).network.Formula();

@@ -278,7 +278,7 @@ calibrate::StepOfRank StepOfRankIn(DeviceMemo& memo,
   for (const auto& stage : stages.distinct()) {
     times.push_back(memo.PredictTime(stage.workload));
   }
-  return {stages, times, calibrate::MeshOf(workload.parallel, cluster)};
+  return {stages, times, calibrate::PlacementOf(workload.parallel, cluster)};
 }
 
 // How sure a step over ranks is, and its grade; its times are known.

@@ -310,15 +310,12 @@ TEST_CASE("copies of activations are paid in each micro-batch, sums once") {
                                        model::BytesPerSecond<>(1e10),
                                        ranks.network.ranks};
     const RankMessages messages(workload);
-    const model::RankNetwork<double> network = ranks.network.Formula();
-    const AddedTime<double> added = AddedBy(workload,
-                                            messages,
-                                            Predictor(device).Time(workload),
-                                            network,
-                                            ranks.network.ranks,
-                                            std::optional(host),
-                                            ranks.unhidden.times,
-                                            1.0);
+    const RankSurroundings<double> around{.network = ranks.network.Formula(),
+                                          .ranks = ranks.network.ranks,
+                                          .host = host,
+                                          .unhidden = ranks.unhidden.times};
+    const AddedTime<double> added =
+        AddedBy(workload, messages, Predictor(device).Time(workload), around);
     const auto found = std::find_if(
         added.traffic.begin(), added.traffic.end(), [&](const auto& one) {
           return one.part == part;

@@ -52,20 +52,21 @@ TEST_CASE("sums within layers and waits between stages, by hand") {
   const model::Workload w = Divided();
   const ModelStages stages(w);
   REQUIRE(stages.distinct().size() == 2);
-  const RankMesh mesh{4, 1, 2, 8};
+  const RankPlacement placement(w.parallel, 8);
   const std::vector<StepTime<double>> steps = Steps();
-  const auto split = SplitBy<double, double>(stages, steps, mesh, Peers(), 1.0);
+  const auto split =
+      SplitBy<double, double>(stages, steps, placement, Peers(), 1.0);
   // An all-reduce of 32 MiB over four: 2 x 3 (3.4 us + 32 MiB / 1.2 TB/s).
   const double sum = 6.0 * (3.4e-6 + 33'554'432.0 / 1.2e12);
   CHECK(sum == Near(188.17e-6, 1e-4));
   // 33 + 32 of them in each stage's passes, of eight micro-batches.
   CHECK(split.sums.base() == Near(8 * 65 * sum));
-  // Of equal stages the other's passes once, and both transfers of 32 MiB,
-  // which 1F1B shows in each pair of micro-batches.
+  // Of equal stages the other's passes once, and of 32 MiB there and back, which
+  // the first stage waits for in each of four pairs of micro-batches: it has run
+  // one forward pass ahead, and its next one beside the first of the pair.
   const double both = 0.060 + 65 * sum;
   const double transfer = 3.4e-6 + 33'554'432.0 / 300e9;
-  CHECK(split.waits.base() > both + 2 * transfer);
-  CHECK(split.waits.base() < both + 2 * 8 * transfer);
+  CHECK(split.waits.base() == Near(both + 4 * 2 * transfer));
   const StepTime<double> step = StepOfStages<double>(steps, split.busiest);
   CHECK(step.optimizer.total().base() == Near(0.006));
 }
@@ -79,8 +80,8 @@ TEST_CASE("keys and values show what attention cannot hide, by hand") {
   model::RankNetwork<double> network = Peers();
   network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
   const auto sums = [&](int64_t local) {
-    const RankMesh mesh{4, 4, 2, local, 4};
-    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+    const RankPlacement placement(w.parallel, local);
+    return SplitBy<double, double>(stages, steps, placement, network, 1.0)
         .sums.base();
   };
   const double sum = 6.0 * (3.4e-6 + 33'554'432.0 / 1.2e12);
@@ -106,8 +107,8 @@ TEST_CASE("tokens are sent to experts and back, by hand") {
   model::RankNetwork<double> network = Peers();
   network.across = {model::Microseconds(14.0), model::GBPerSecond(50.0)};
   const auto sums = [&](int64_t local) {
-    const RankMesh mesh{1, 8, 1, local, 1, 8};
-    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+    const RankPlacement placement(w.parallel, local);
+    return SplitBy<double, double>(stages, steps, placement, network, 1.0)
         .sums.base();
   };
   // 7 (3.4 us + 64 MiB / (8 x 300 GB/s)), twice in each pass of 32 blocks.
@@ -131,8 +132,8 @@ TEST_CASE("tokens of DeepSeek-V3 that go once to each host, by hand") {
         model::ExpertMessagesOf(w, model::OfStage(w, 0));
     model::RankNetwork<double> network = Peers();
     network.across = {model::Microseconds(14.0), model::GBPerSecond(50.0)};
-    const RankMesh mesh{1, 64, 1, local, 1, 64};
-    return ExchangeTime(expert, mesh.OfExpert(), network).base();
+    const RankPlacement placement(w.parallel, local);
+    return ExchangeTime(expert, placement.OfExpert(), network).base();
   };
   using enum model::ExpertExchange;
   // 4096 x 7168 x 2 B = 56 MiB; 3.63 of 8 hosts: 7 x 14 us + 7/8 x 3.629 x
@@ -155,9 +156,9 @@ TEST_CASE("exchanges beside another micro-batch show what this cannot hide") {
   const ModelStages stages(w);
   const std::vector<StepTime<double>> steps(1, Steps()[0]);
   model::RankNetwork<double> network = Peers();
-  const RankMesh mesh{1, 8, 1, 8, 1, 8};
+  const RankPlacement placement(w.parallel, 8);
   const auto sums = [&] {
-    return SplitBy<double, double>(stages, steps, mesh, network, 1.0)
+    return SplitBy<double, double>(stages, steps, placement, network, 1.0)
         .sums.base();
   };
   // As above 128 of 219.5 us a micro-batch, of which 40 and 20 ms of blocks of
@@ -180,9 +181,9 @@ TEST_CASE("gradients of experts go among ranks with the same ones") {
   w.parallel.shard = model::Shard::kZero1;
   const ModelStages stages(w);
   const std::vector<StepTime<double>> steps(1, Steps()[0]);
-  const RankMesh mesh{1, 16, 1, 16, 1, 8};
-  const auto step = StepOfDivided<double, double>(
-      stages, steps, mesh, Peers(), UnhiddenUnits<double>(), 1.0);
+  const JoinedRanks ranks(stages, {w.parallel, 16});
+  const RankSurroundings<double> around{.network = Peers(), .ranks = 16};
+  const auto step = ranks.Step<double, double>(steps, around);
   // What is updated is gathered behind the backward pass, in 2 bytes each: the
   // 1,605,636,096 that are not of experts among 16 ranks, and the expert of
   // 5,637,144,576 between the two that have it.
@@ -206,7 +207,7 @@ TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   ranks.network.alone.link_error = 0.1;
   ranks.network.beside = ranks.network.alone;
   ranks.network.across = {model::Microseconds(14.0), model::GBPerSecond(12.5)};
-  const StepOfRank of_rank(stages, Steps(), {4, 2, 2, 8});
+  const StepOfRank of_rank(stages, Steps(), {w.parallel, 8});
   const RankStepTime step = of_rank.Over(ranks);
   CHECK(step.waiting.base() > 0.060);
   CHECK(step.exposed.base() > 8 * 65 * 188e-6);
