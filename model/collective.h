@@ -223,6 +223,11 @@ Seconds<T> AllToAllTime(int64_t local,
   return std::max(within, outside * to_one(across));
 }
 
+// Of a row that meets so many of `places`, alike, as often as it leaves its own.
+inline double RowsLeaving(int64_t places, double met) {
+  return met * static_cast<double>(places - 1) / static_cast<double>(places);
+}
+
 // Time in which ranks send others what is of these, each row once to a host that
 // it meets, from rank to rank of the same number, and there on to each rank:
 //
@@ -248,15 +253,13 @@ Seconds<T> RowsByHostTime(int64_t local,
                           const RingLevel<T>& inside,
                           const RingLevel<T>& across) {
   ENSURE(local >= 1 && hosts >= 1, "rows go to ranks");
-  const auto others = static_cast<double>(local - 1);
-  const double leaving = ranks_met * others / static_cast<double>(local);
-  Seconds<T> within =
-      others * inside.step_latency + leaving * (rows / inside.link);
+  const auto over = [&](int64_t places, double met, const RingLevel<T>& level) {
+    return static_cast<double>(places - 1) * level.step_latency +
+           RowsLeaving(places, met) * (rows / level.link);
+  };
+  Seconds<T> within = over(local, ranks_met, inside);
   if (hosts == 1) return within;
-  const auto other_hosts = static_cast<double>(hosts - 1);
-  const double sent = hosts_met * other_hosts / static_cast<double>(hosts);
-  return std::max(
-      within, other_hosts * across.step_latency + sent * (rows / across.link));
+  return std::max(within, over(hosts, hosts_met, across));
 }
 
 // Bytes that the busiest host sends of an all-reduce by two trees, each half of

@@ -1,14 +1,17 @@
 #include "scenarios/job/exchange.h"
 
 #include <cmath>
-#include <stdexcept>
+#include <functional>
+#include <utility>
 
+#include "calibrate/fit/stage_passes.h"
 #include "calibrate/fit/step_model.h"
 #include "model/error.h"
 #include "model/offload.h"
 #include "model/parallel.h"
 #include "model/sharded_pass.h"
 #include "model/sharding.h"
+#include "model/split.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -32,58 +35,134 @@ std::optional<calibrate::RankFit> GroupThatSums(
   return GroupOf(predictor, cluster);
 }
 
-model::Seconds<> TimeOf(Collective collective,
-                        const model::ShardGroups& groups,
-                        model::Bytes<> size,
-                        const model::RankNetwork<double>& network) {
-  const model::RingLevel<double>& ring = network.alone;
-  switch (collective) {
-    case Collective::kAllGather:
-      return network.gather *
-             model::GatherTime(groups, size, ring, network.across);
-    case Collective::kReduceScatter:
-      return network.reduce_scatter *
-             model::GatherTime(groups, size, ring, network.across);
-    case Collective::kAllReduce:
-      return model::AllReduceTime(groups.copies_in_host(),
-                                  groups.hosts_of_shard(),
-                                  size,
-                                  ring,
-                                  network.across);
-  }
-  throw std::logic_error("a collective without a time");
+using Network = model::RankNetwork<double>;
+
+// A collective over so many ranks: of each size what it takes, and what of it a
+// link of one rank carries.
+struct GroupCollective {
+  StepCollective collective = StepCollective::kAllReduce;
+  int64_t ranks = 1;
+  std::function<model::Seconds<>(model::Bytes<>)> time;
+  std::function<model::Bytes<>(model::Bytes<>)> carried;
+};
+using GroupCollectives = std::vector<GroupCollective>;
+
+GroupCollective SumOfCopies(const model::ShardGroups& groups,
+                            const Network& network) {
+  const int64_t ranks = groups.copies;
+  return {StepCollective::kAllReduce,
+          ranks,
+          [=](model::Bytes<> size) {
+            return model::AllReduceTime(groups.copies_in_host(),
+                                        groups.hosts_of_shard(),
+                                        size,
+                                        network.alone,
+                                        network.across);
+          },
+          [=](model::Bytes<> size) {
+            return model::BusBytes(Collective::kAllReduce, ranks, size);
+          }};
 }
 
-// A collective over so many ranks, and how these lie.
-struct GroupCollective {
-  Collective collective = Collective::kAllReduce;
-  int64_t ranks = 1;
-  model::ShardGroups groups;
-};
+// Gathers of what ranks share, and sums that scatter it.
+GroupCollectives OfShards(const model::ShardGroups& groups,
+                          const Network& network) {
+  const auto over = [&](StepCollective collective, double factor) {
+    const int64_t ranks = groups.shards;
+    return GroupCollective{
+        collective,
+        ranks,
+        [=](model::Bytes<> size) {
+          return factor *
+                 model::GatherTime(groups, size, network.alone, network.across);
+        },
+        [=](model::Bytes<> size) {
+          return model::BusBytes(Collective::kAllGather, ranks, size);
+        }};
+  };
+  return {over(StepCollective::kAllGather, network.gather),
+          over(StepCollective::kReduceScatter, network.reduce_scatter)};
+}
 
 // Ranks that divide tokens between products gather and scatter what the others
 // sum.
-std::vector<GroupCollective> CollectivesWithinLayers(
-    const model::Parallel& parallel, int64_t ranks_in_host) {
+GroupCollectives WithinLayers(const model::Parallel& parallel,
+                              const calibrate::GroupShape& shape,
+                              const Network& network) {
   const int64_t ranks = parallel.tensor;
-  if (!parallel.sequence) {
-    return {{Collective::kAllReduce, ranks, {1, ranks, ranks_in_host}}};
-  }
-  const model::ShardGroups shares{ranks, 1, ranks_in_host};
-  return {{Collective::kAllGather, ranks, shares},
-          {Collective::kReduceScatter, ranks, shares}};
+  if (parallel.sequence) return OfShards({ranks, 1, shape.in_host}, network);
+  return {SumOfCopies({1, ranks, shape.in_host}, network)};
 }
 
-std::vector<GroupCollective> CollectivesOfCopies(
-    const model::Parallel& parallel,
-    const calibrate::RankPlacement& placement) {
+GroupCollectives BetweenCopies(const model::Parallel& parallel,
+                               const calibrate::GroupShape& shape,
+                               const Network& network) {
   model::ShardGroups groups;
   groups.shards = model::ShardsOf(parallel);
   groups.copies = model::RanksThatSum(parallel) / groups.shards;
-  groups.local = placement.OfData().in_host;
-  return {{Collective::kAllGather, groups.shards, groups},
-          {Collective::kReduceScatter, groups.shards, groups},
-          {Collective::kAllReduce, groups.copies, groups}};
+  groups.local = shape.in_host;
+  GroupCollectives all = OfShards(groups, network);
+  all.push_back(SumOfCopies(groups, network));
+  return all;
+}
+
+// Keys and values of a rank, which each passes on to the next: of n - 1 messages
+// all go over its link.
+GroupCollective RoundSequence(const calibrate::GroupShape& shape,
+                              const Network& network) {
+  return {
+      StepCollective::kRingPass,
+      shape.ranks(),
+      [=](model::Bytes<> size) {
+        return model::RoundTime(
+            shape.in_host, shape.hosts, size, network.alone, network.across);
+      },
+      [=](model::Bytes<> size) {
+        return size * static_cast<double>(shape.ranks() - 1);
+      }};
+}
+
+// Tokens that go to experts of other ranks. nccl-tests count all with all as a
+// gather.
+GroupCollective ToExperts(const model::Workload& workload,
+                          const calibrate::GroupShape& shape,
+                          const Network& network) {
+  const model::ExpertMessages expert =
+      model::ExpertMessagesOf(workload, model::OfStage(workload, 0));
+  const auto time = [=](model::Bytes<> size) {
+    model::ExpertMessages of_size = expert;
+    of_size.rows = of_size.once = size;
+    return calibrate::ExchangeTime(of_size, shape, network);
+  };
+  const int64_t ranks = shape.ranks();
+  if (expert.exchange == model::ExpertExchange::kAllToAll) {
+    return {StepCollective::kAllToAll, ranks, time, [=](model::Bytes<> size) {
+              return model::BusBytes(Collective::kAllGather, ranks, size);
+            }};
+  }
+  const int64_t places = shape.hosts > 1 ? shape.hosts : ranks;
+  const double leaving =
+      model::RowsLeaving(places, model::PlacesOfToken(expert.routing, places));
+  return {StepCollective::kRowsByHost, ranks, time, [=](model::Bytes<> size) {
+            return size * leaving;
+          }};
+}
+
+// Those of a workload whose data is known, over more than one rank each.
+GroupCollectives AllCollectives(const model::Workload& workload,
+                                const calibrate::RankPlacement& placement,
+                                const Network& network) {
+  const model::Parallel& parallel = workload.parallel;
+  GroupCollectives all = WithinLayers(parallel, placement.OfTensor(), network);
+  for (auto& one : BetweenCopies(parallel, placement.OfData(), network)) {
+    all.push_back(std::move(one));
+  }
+  all.push_back(RoundSequence(placement.OfContext(), network));
+  if (parallel.expert > 1) {
+    all.push_back(ToExperts(workload, placement.OfExpert(), network));
+  }
+  std::erase_if(all, [](const auto& one) { return one.ranks == 1; });
+  return all;
 }
 
 }  // namespace
@@ -161,28 +240,17 @@ std::vector<CollectiveTime> CollectiveTimesOf(
     const Cluster& cluster) {
   const model::Workload workload = calibrate::OnDevices(asked, cluster.devices);
   if (cluster.devices == 1 || !Sends(predictor, workload, cluster)) return {};
-  const calibrate::RankPlacement placement =
-      calibrate::PlacementOf(workload.parallel, cluster);
-  std::vector<GroupCollective> sent =
-      CollectivesWithinLayers(workload.parallel, placement.OfTensor().in_host);
-  const std::vector<GroupCollective> of_copies =
-      CollectivesOfCopies(workload.parallel, placement);
-  sent.insert(sent.end(), of_copies.begin(), of_copies.end());
-  const model::RankNetwork<double> network =
-      GroupOf(predictor, cluster).network.Formula();
+  const Network network = GroupOf(predictor, cluster).network.Formula();
   std::vector<CollectiveTime> times;
-  for (const GroupCollective& one : sent) {
-    if (one.ranks == 1) continue;
+  for (const GroupCollective& one :
+       AllCollectives(workload,
+                      calibrate::PlacementOf(workload.parallel, cluster),
+                      network)) {
     for (const double mebibytes : {0.25, 4.0, 64.0, 1024.0}) {
       const model::Bytes<> size = model::MiB(mebibytes);
-      const model::Seconds<> time =
-          TimeOf(one.collective, one.groups, size, network);
+      const model::Seconds<> time = one.time(size);
       times.push_back(
-          {one.collective,
-           one.ranks,
-           size,
-           time,
-           model::BusBytes(one.collective, one.ranks, size) / time});
+          {one.collective, one.ranks, size, time, one.carried(size) / time});
     }
   }
   return times;

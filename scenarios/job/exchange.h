@@ -11,6 +11,7 @@
 #include "calibrate/fit/rank_step.h"
 #include "model/collective.h"
 #include "model/units.h"
+#include "model/words.h"
 #include "model/workload.h"
 #include "scenarios/job/cluster.h"
 
@@ -57,17 +58,49 @@ calibrate::MessageTime AllReduceTimeOf(const calibrate::Predictor& predictor,
                                        const Cluster& cluster,
                                        model::Bytes<> size);
 
+// How ranks of a step send each other: sums and gathers, keys and values that go
+// round a ring, tokens to experts and back (model::ExpertExchange).
+enum class StepCollective {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kRingPass,
+  kAllToAll,
+  kRowsByHost
+};
+
+}  // namespace trainfare::scenarios
+namespace trainfare::model {
+
+template <>
+inline constexpr auto kWords<scenarios::StepCollective> =
+    Words<scenarios::StepCollective>(
+        "collective",
+        {{scenarios::StepCollective::kAllReduce, "all_reduce"},
+         {scenarios::StepCollective::kAllGather, "all_gather"},
+         {scenarios::StepCollective::kReduceScatter, "reduce_scatter"},
+         {scenarios::StepCollective::kRingPass, "ring_pass"},
+         {scenarios::StepCollective::kAllToAll, "all_to_all"},
+         {scenarios::StepCollective::kRowsByHost, "rows_by_host"}});
+
+}  // namespace trainfare::model
+namespace trainfare::scenarios {
+
 // A collective of a step's, of one size.
 struct CollectiveTime {
-  model::Collective collective = model::Collective::kAllReduce;
+  StepCollective collective = StepCollective::kAllReduce;
   int64_t ranks = 0;
-  model::Bytes<> size;  // on each rank, or of all of them together
+  // On each rank, or of all of them together; of rows by host each row once.
+  model::Bytes<> size;
   model::Seconds<> time;
-  model::BytesPerSecond<> bus;  // model::BusBytes over the time
+  // What a link of one rank carries over the time, as nccl-tests count it; of
+  // rows by host what leaves a rank for other hosts, or other ranks of one.
+  model::BytesPerSecond<> bus;
 };
 // What each collective of a step takes by size: those within layers over ranks
 // that divide these; gathers and sums that scatter over the ranks of a copy,
-// all-reduces over copies. Empty: none is sent that is not in the step of one.
+// all-reduces over copies; what goes round ranks of a sequence, and what ranks
+// send each other's experts. Empty: none is sent that is not in the step of one.
 std::vector<CollectiveTime> CollectiveTimesOf(
     const calibrate::Predictor& predictor,
     const model::Workload& workload,

@@ -44,6 +44,16 @@ class Schemas(Case):
             {one["collective"] for one in sharded["collectives"]},
             {"all_gather", "reduce_scatter"},
         )
+        experts = self.json_of(
+            "predict", "llama_8b_fsdp", "--model", "mixtral-8x7b",
+            "--device", "h100_sxm", "--devices", "32", "--hosts", "4",
+            "--set", "parallel.context=2", "--set", "parallel.expert=8",
+            "--set", "parallel.data=16",
+        )["predictions"][0]  # fmt: skip
+        self.assertLessEqual(
+            {"ring_pass", "all_to_all"},
+            {one["collective"] for one in experts["collectives"]},
+        )
         # What is offloaded is in the host's memory, whose update has a time.
         host = self.json_of(
             "predict", "llama_8b_fsdp", "--instance", "aws/p4d.24xlarge",

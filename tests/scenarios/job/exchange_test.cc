@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "model/collective.h"
+#include "model/presets.h"
 #include "scenarios/job/estimate.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
@@ -13,11 +13,9 @@
 namespace trainfare::scenarios {
 namespace {
 
-using model::Collective;
-
 // Of 64 MiB, which is the third of four sizes.
 CollectiveTime Of64MiB(const std::vector<CollectiveTime>& times,
-                       Collective collective) {
+                       StepCollective collective) {
   for (const CollectiveTime& one : times) {
     if (one.collective == collective && one.size == model::MiB(64)) return one;
   }
@@ -38,11 +36,11 @@ TEST_CASE("collectives of a sharded step by size, counted by hand") {
   const auto times =
       CollectiveTimesOf(predictor, scenario.workload, ClusterOf(h100, 8));
   REQUIRE(times.size() == 8);
-  const CollectiveTime gather = Of64MiB(times, Collective::kAllGather);
+  const CollectiveTime gather = Of64MiB(times, StepCollective::kAllGather);
   CHECK(gather.ranks == 8);
   CHECK(ToMicroseconds(gather.time) == doctest::Approx(190.38).epsilon(1e-4));
   CHECK(gather.bus.base() == doctest::Approx(308.43e9).epsilon(1e-4));
-  CHECK(Of64MiB(times, Collective::kReduceScatter).time == gather.time);
+  CHECK(Of64MiB(times, StepCollective::kReduceScatter).time == gather.time);
 }
 
 TEST_CASE("copies sum over all of them, shards gather within one") {
@@ -53,19 +51,62 @@ TEST_CASE("copies sum over all of them, shards gather within one") {
   scenario.workload.parallel.replicate = 2;
   const auto halves =
       CollectiveTimesOf(predictor, scenario.workload, ClusterOf(h100, 8));
-  CHECK(Of64MiB(halves, Collective::kAllGather).ranks == 4);
-  CHECK(Of64MiB(halves, Collective::kAllReduce).ranks == 2);
+  CHECK(Of64MiB(halves, StepCollective::kAllGather).ranks == 4);
+  CHECK(Of64MiB(halves, StepCollective::kAllReduce).ranks == 2);
   // Nothing shared: the all-reduce that published times are predicted by.
   scenario.workload.parallel = {};
   const auto whole =
       CollectiveTimesOf(predictor, scenario.workload, ClusterOf(h100, 8));
   REQUIRE(whole.size() == 4);
-  CHECK(Of64MiB(whole, Collective::kAllReduce).time ==
+  CHECK(Of64MiB(whole, StepCollective::kAllReduce).time ==
         AllReduceTimeOf(
             predictor, scenario.workload, ClusterOf(h100, 8), model::MiB(64))
             .time);
   CHECK(CollectiveTimesOf(predictor, scenario.workload, ClusterOf(h100, 1))
             .empty());
+}
+
+// Over NVLink as above: of 4 ranks of a sequence 3 (3.4 us + 64 MiB /
+// 352.5 GB/s), and 3 times 64 MiB over each link.
+TEST_CASE("keys and values go round ranks of a sequence, counted by hand") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  scenario.workload.parallel = {.context = 4};
+  const auto times =
+      CollectiveTimesOf(Datasheet(h100), scenario.workload, ClusterOf(h100, 8));
+  const CollectiveTime round = Of64MiB(times, StepCollective::kRingPass);
+  CHECK(round.ranks == 4);
+  const double step = 3.4e-6 + 67'108'864.0 / 352.5e9;
+  CHECK(round.time.base() == doctest::Approx(3.0 * step).epsilon(1e-4));
+  CHECK(round.bus.base() == doctest::Approx(67'108'864.0 / step).epsilon(1e-4));
+  // Gradients of all eight, whatever they divide.
+  CHECK(Of64MiB(times, StepCollective::kAllReduce).ranks == 8);
+}
+
+// Of 8 ranks with an expert each, two of which a token meets: all with all as a
+// gather; each row once, 7/8 of two copies of it leave its rank.
+TEST_CASE("tokens go to experts of other ranks, counted by hand") {
+  Scenario scenario = LoadScenario("llama_8b_fsdp");
+  const hardware::Device& h100 =
+      hardware::DeviceCatalog::Shipped().Find("h100_sxm");
+  const calibrate::Predictor predictor = Datasheet(h100);
+  model::Workload& workload = scenario.workload;
+  workload.architecture = model::FindArchitecture("mixtral-8x7b");
+  workload.parallel = {.expert = 8};
+  const auto all = CollectiveTimesOf(predictor, workload, ClusterOf(h100, 8));
+  const CollectiveTime to_all = Of64MiB(all, StepCollective::kAllToAll);
+  CHECK(to_all.ranks == 8);
+  CHECK(ToMicroseconds(to_all.time) == doctest::Approx(190.38).epsilon(1e-4));
+  CHECK(to_all.bus.base() == doctest::Approx(308.43e9).epsilon(1e-4));
+  workload.parallel.expert_exchange = model::ExpertExchange::kByHost;
+  const auto by_host =
+      CollectiveTimesOf(predictor, workload, ClusterOf(h100, 8));
+  const CollectiveTime rows = Of64MiB(by_host, StepCollective::kRowsByHost);
+  const double leaving = 2.0 * 7.0 / 8.0 * 67'108'864.0;
+  const double time = 7 * 3.4e-6 + leaving / 352.5e9;
+  CHECK(rows.time.base() == doctest::Approx(time).epsilon(1e-4));
+  CHECK(rows.bus.base() == doctest::Approx(leaving / time).epsilon(1e-4));
 }
 
 }  // namespace trainfare::scenarios
