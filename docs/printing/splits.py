@@ -4,11 +4,9 @@ Every table that has such runs, by how the model is divided; rows of whole
 models beside them, where the table has any.
 """
 
-import csv
 import statistics
 
 from .pages import Page, table
-from .whole_models import is_whole
 
 TABLES = ["vtrain_gpt", "llm/nanotron_h100", "llm/sailor", "llm/simumax_b200",
           "llm/nvidia_nemo", "llm/nvidia_dgxc", "llm/torchtitan",
@@ -75,13 +73,10 @@ def by_way(answer):
     return ways
 
 
-def peaks_of(given, name, answer):
+def peaks_of(answer):
     """The rows of memory that are of divided models."""
-    with open(given.tables / f"{name}.csv", newline="",
-              encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
     return [row for row in (answer.get("memory") or {"rows": []})["rows"]
-            if not is_whole(lines[int(row["label"].rsplit(":", 1)[1]) - 2])]
+            if way_of(row) != "whole"]
 
 
 def peak_lines(name, rows):
@@ -114,7 +109,7 @@ def body(given):
             if way in ways and set(ways) != {"whole"}:
                 lines.append([short, way, *cells(ways[way])])
                 everything.setdefault(way, []).extend(ways[way])
-        peaks += peak_lines(short, peaks_of(given, name, answer))
+        peaks += peak_lines(short, peaks_of(answer))
     all_of = [["all", way, *cells(everything[way])]
               for way in WAYS if way in everything]
     return [

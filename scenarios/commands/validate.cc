@@ -218,8 +218,6 @@ Json RowJson(const StepRow& row, const StepValidation& validation) {
   const RowError error = row.Error();
   Json json =
       RunJson(o.name(), *validation.DeviceOf(row), o.device_count, o.workload);
-  json["accumulation"] = o.workload.accumulation;
-  json["workload"] = ToJson(o.workload);
   json["framework"] = o.framework;
   json["source"] = o.group;
   json["measured_by"] = o.source;

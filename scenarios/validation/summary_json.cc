@@ -34,6 +34,8 @@ Json RunJson(const std::string& label,
   json["precision"] = model::ToText(workload.precision);
   json["batch"] = workload.batch;
   json["sequence_length"] = workload.sequence_length;
+  json["accumulation"] = workload.accumulation;
+  json["workload"] = ToJson(workload);
   return json;
 }
 

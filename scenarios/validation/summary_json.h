@@ -23,7 +23,7 @@ Json GroupList(const ErrorGroups& groups);
 // The keys of a summary, which a limit may name.
 std::vector<std::string> SummaryFigures();
 
-// The first keys of a row: which run it is of.
+// The first keys of a row: which run it is of, and what was taken of it.
 Json RunJson(const std::string& label,
              const hardware::Device& device,
              int64_t devices,
