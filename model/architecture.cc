@@ -30,7 +30,10 @@ class TensorLister {
     count_ += times_;
     elements_ += times_ * elements;
     if (columns > 1) matrix_elements_ += times_ * elements;
-    if (listed_) tensors_.push_back({module, elements, layer_, columns});
+    if (listed_) {
+      tensors_.push_back(
+          {module, elements, layer_, columns, in_routed_expert_});
+    }
   }
   void Linear(std::string_view name,
               int64_t inputs,
@@ -145,6 +148,7 @@ class TensorLister {
       Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
       const int64_t times = times_;
       if (!listed_) times_ *= a_.experts;
+      in_routed_expert_ = true;
       for (int64_t i = 0; i < (listed_ ? a_.experts : 1); ++i) {
         Expert("experts.gate",
                "experts.in",
@@ -152,6 +156,7 @@ class TensorLister {
                a_.expert_intermediate,
                a_.expert_bias);
       }
+      in_routed_expert_ = false;
       times_ = times;
       if (a_.shared_intermediate > 0) {
         Expert("shared_expert.gate",
@@ -182,6 +187,7 @@ class TensorLister {
   const Architecture& a_;
   bool listed_;
   int64_t layer_ = 0;
+  bool in_routed_expert_ = false;
   int64_t times_ = 1;
   int64_t count_ = 0;
   int64_t elements_ = 0;

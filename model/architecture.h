@@ -325,6 +325,7 @@ struct ParameterTensor {
   int64_t elements;
   int64_t layer;        // 0 embeddings, 1..n blocks, n + 1 head
   int64_t columns = 1;  // of a matrix; 1: a vector
+  bool of_routed_expert = false;
 };
 std::vector<ParameterTensor> ParameterTensorsOf(
     const Architecture& architecture);

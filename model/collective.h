@@ -13,6 +13,14 @@
 
 namespace trainfare::model {
 
+// Ranks of a group that lie in one host, and hosts that it is over.
+struct GroupShape {
+  int64_t in_host = 1;
+  int64_t hosts = 1;
+
+  int64_t ranks() const { return in_host * hosts; }
+};
+
 // Time of one message from a rank to another:
 //
 //   t = a + S / B

@@ -34,37 +34,58 @@ struct BackwardPiece {
   Seconds<T> compute;     // since the piece before it
   Bytes<> sent;           // by each rank
   int64_t transfers = 0;  // that carry them; 0: nothing leaves
+  // The same of experts that other ranks have others of.
+  Bytes<> sent_of_experts = {};
+  int64_t transfers_of_experts = 0;
 };
 
-// Time of a piece's all-reduces, one after the other: their bytes cost what
-// those of one do, and each has the latency of a ring.
+// Time of so many all-reduces one after the other: their bytes cost what those of
+// one do, and each has the latency of a ring.
+template <class T>
+Seconds<T> AllReducesTime(const GroupShape& ranks,
+                          Bytes<> sent,
+                          int64_t transfers,
+                          const RingLevel<T>& ring,
+                          const RingLevel<T>& across) {
+  if (transfers == 0) return Seconds<T>();
+  const auto reduced = [&](Bytes<> size) {
+    return AllReduceTime<T>(ranks.in_host, ranks.hosts, size, ring, across);
+  };
+  return reduced(sent) +
+         static_cast<double>(transfers - 1) * reduced(Bytes<>());
+}
+
+// The time of a piece's, over `ranks`.
 template <class T>
 Seconds<T> SendingTime(int64_t ranks,
                        const BackwardPiece<T>& piece,
                        const RingLevel<T>& ring,
                        int64_t hosts = 1,
                        const RingLevel<T>& across = {}) {
-  if (piece.transfers == 0) return Seconds<T>();
-  const auto reduced = [&](Bytes<> size) {
-    return AllReduceTime<T>(ranks / hosts, hosts, size, ring, across);
-  };
-  return reduced(piece.sent) +
-         static_cast<double>(piece.transfers - 1) * reduced(Bytes<>());
+  return AllReducesTime<T>(
+      {ranks / hosts, hosts}, piece.sent, piece.transfers, ring, across);
 }
 
-// End of a backward pass over `ranks` ranks: OverlapContended with the ring's
-// time of every bucket. Computation never makes a transfer faster.
+// End of a backward pass over `ranks` ranks, of which `of_experts` have the same
+// experts: OverlapContended with the ring's time of every bucket. Computation
+// never makes a transfer faster.
 // Worked by hand: docs/models/data_parallel.md. Check:
 // tests/model/data_parallel_test.cc, tests/calibrate/fit/data_parallel_test.cc.
 template <class T>
 OverlapTime<T> BackwardOverRanks(const std::vector<BackwardPiece<T>>& pieces,
                                  int64_t ranks,
-                                 const RankNetwork<T>& network) {
+                                 const RankNetwork<T>& network,
+                                 const GroupShape& of_experts = {}) {
   std::vector<ContendedTask<T>> tasks;
   tasks.reserve(pieces.size());
   for (const BackwardPiece<T>& piece : pieces) {
     const auto sent_over = [&](const RingLevel<T>& ring) {
-      return SendingTime(ranks, piece, ring, network.hosts, network.across);
+      return SendingTime(ranks, piece, ring, network.hosts, network.across) +
+             AllReducesTime<T>(of_experts,
+                               piece.sent_of_experts,
+                               piece.transfers_of_experts,
+                               ring,
+                               network.across);
     };
     const Seconds<T> alone = sent_over(network.alone);
     const Seconds<T> beside = sent_over(network.beside);

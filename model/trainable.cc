@@ -59,10 +59,11 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const auto expert = AdaptedOfFeedForward(w, a.expert_intermediate);
   const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
   for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
-    const auto append = [&](const std::vector<AdaptedMatrix>& matrices) {
+    const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
+                            bool routed = false) {
       for (const AdaptedMatrix& m : matrices) {
-        tensors.push_back({m.module, rank * m.inputs, layer, m.inputs});
-        tensors.push_back({m.module, rank * m.outputs, layer, rank});
+        tensors.push_back({m.module, rank * m.inputs, layer, m.inputs, routed});
+        tensors.push_back({m.module, rank * m.outputs, layer, rank, routed});
       }
     };
     const bool decodes = layer > a.layers;
@@ -72,7 +73,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
       append(dense);
       continue;
     }
-    for (int64_t i = 0; i < a.experts; ++i) append(expert);
+    for (int64_t i = 0; i < a.experts; ++i) append(expert, /*routed=*/true);
     if (a.shared_intermediate > 0) append(shared);
   }
 }

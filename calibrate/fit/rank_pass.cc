@@ -1,5 +1,7 @@
 #include "calibrate/fit/rank_pass.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "model/gradient_compression.h"
@@ -43,26 +45,42 @@ RankMessages::RankMessages(const model::Workload& workload,
     return;
   }
   const model::Architecture& a = workload.architecture;
-  const int64_t width = model::GradientWidth(workload);
-  const int64_t blocks = a.blocks();
-  const std::vector<model::ParameterTensor> tensors =
+  messages_.resize(static_cast<size_t>(a.blocks() + 2));
+  std::vector<model::ParameterTensor> tensors =
       model::TrainableTensorsOf(workload);
-  messages_.resize(static_cast<size_t>(blocks + 2));
+  if (a.expert_ranks > 1) {
+    const auto rest = std::stable_partition(
+        tensors.begin(), tensors.end(), [](const auto& tensor) {
+          return tensor.of_routed_expert;
+        });
+    AddBuckets(workload, {tensors.begin(), rest}, {}, &Message::of_experts);
+    tensors.erase(tensors.begin(), rest);
+  }
+  AddBuckets(workload, tensors, bucket_sizes, &Message::all);
+}
+
+void RankMessages::AddBuckets(
+    const model::Workload& workload,
+    const std::vector<model::ParameterTensor>& tensors,
+    const std::vector<model::Bytes<>>& bucket_sizes,
+    Transfers Message::*to) {
+  const int64_t width = model::GradientWidth(workload);
   // Buckets fill from the last tensor on.
   size_t end = tensors.size();
   for (const model::GradientBucket& bucket :
        bucket_sizes.empty() ? model::BucketGradients(tensors, width)
                             : BucketsOfSizes(tensors, width, bucket_sizes)) {
-    const auto layer = static_cast<size_t>(
-        std::clamp<int64_t>(bucket.ready_after_layer, 0, blocks + 1));
+    const auto layer = static_cast<size_t>(std::clamp<int64_t>(
+        bucket.ready_after_layer, 0, std::ssize(messages_) - 1));
     const size_t begin = end - static_cast<size_t>(bucket.tensors);
     const model::SentGradients sent =
         model::SentOf(workload.compression,
                       std::span(tensors).subspan(begin, end - begin),
                       width);
     end = begin;
-    messages_[layer].sent += model::Byte(static_cast<double>(sent.bytes));
-    messages_[layer].transfers += sent.transfers;
+    Transfers& transfers = messages_[layer].*to;
+    transfers.sent += model::Byte(static_cast<double>(sent.bytes));
+    transfers.transfers += sent.transfers;
   }
 }
 

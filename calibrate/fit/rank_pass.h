@@ -64,8 +64,12 @@ class RankMessages {
     pieces.reserve(messages_.size());
     for (size_t at = messages_.size(); at-- > 0;) {
       const auto layer = static_cast<int64_t>(at);
-      model::BackwardPiece<T> piece{
-          units.embeddings, messages_[at].sent, messages_[at].transfers};
+      const Message& message = messages_[at];
+      model::BackwardPiece<T> piece{units.embeddings,
+                                    message.all.sent,
+                                    message.all.transfers,
+                                    message.of_experts.sent,
+                                    message.of_experts.transfers};
       if (at + 1 == messages_.size()) {
         piece.compute = units.head;
       } else if (layer > layers_) {
@@ -81,10 +85,22 @@ class RankMessages {
   }
 
  private:
-  struct Message {
+  // What leaves behind a layer: to all ranks with the same weights, and to those
+  // with the same experts, where others have others.
+  struct Transfers {
     model::Bytes<> sent;
     int64_t transfers = 0;
   };
+  struct Message {
+    Transfers all;
+    Transfers of_experts;
+  };
+  // Adds what these tensors send in buckets of such sizes; empty: the default.
+  void AddBuckets(const model::Workload& workload,
+                  const std::vector<model::ParameterTensor>& tensors,
+                  const std::vector<model::Bytes<>>& bucket_sizes,
+                  Transfers Message::*to);
+
   int64_t layers_;
   int64_t frozen_layers_;
   bool by_unit_;
@@ -131,7 +147,8 @@ template <class T, class A>
 AddedTime<T> AddedByBuckets(
     const std::vector<model::BackwardPiece<A>>& of_one_alone,
     const model::Seconds<A>& whole,
-    const RankSurroundings<T>& around) {
+    const RankSurroundings<T>& around,
+    const model::GroupShape& of_experts) {
   std::vector<model::BackwardPiece<T>> pieces;
   pieces.reserve(of_one_alone.size());
   model::Seconds<A> recorded;
@@ -143,11 +160,15 @@ AddedTime<T> AddedByBuckets(
                       : around.slower;
   model::Seconds<T> computed;
   for (const model::BackwardPiece<A>& piece : of_one_alone) {
-    pieces.push_back({piece.compute * scale, piece.sent, piece.transfers});
+    pieces.push_back({piece.compute * scale,
+                      piece.sent,
+                      piece.transfers,
+                      piece.sent_of_experts,
+                      piece.transfers_of_experts});
     computed += pieces.back().compute;
   }
-  const model::OverlapTime<T> end =
-      model::BackwardOverRanks(pieces, around.ranks, around.network);
+  const model::OverlapTime<T> end = model::BackwardOverRanks(
+      pieces, around.ranks, around.network, of_experts);
   AddedTime<T> added;
   added.slowed = end.compute_end - computed;
   added.exposed = end.exposed();
@@ -162,7 +183,7 @@ class SharedPasses {
   SharedPasses(const model::Workload& workload,
                const model::ShardUnits& units,
                const RankSurroundings<T>& around,
-               const GroupShape& of_experts)
+               const model::GroupShape& of_experts)
       : w_(workload),
         network_(around.network),
         unhidden_(around.unhidden),
@@ -264,7 +285,7 @@ class SharedPasses {
 
   // Those that share the same experts, in as many copies as go into them.
   static model::ShardGroups GroupsOfExperts(const model::Workload& w,
-                                            const GroupShape& shape) {
+                                            const model::GroupShape& shape) {
     const int64_t ranks = shape.in_host * shape.hosts;
     const int64_t copies = std::gcd(w.parallel.replicate, ranks);
     const int64_t shards = ranks / copies;
@@ -532,12 +553,13 @@ AddedTime<T> AddedBy(const model::Workload& workload,
                      const RankMessages& messages,
                      const hardware::StepTime<A>& alone,
                      const RankSurroundings<T>& around,
-                     const GroupShape& of_experts = {}) {
+                     const model::GroupShape& of_experts = {}) {
   if (!messages.by_unit()) {
     return AddedByBuckets(
         messages.Pieces(alone.backward_units),
         alone.backward.total() / static_cast<double>(workload.accumulation),
-        around);
+        around,
+        of_experts);
   }
   return SharedPasses<T, A>(workload, messages.units(), around, of_experts)
       .Over(alone);

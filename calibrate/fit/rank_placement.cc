@@ -21,21 +21,21 @@ int64_t RankPlacement::GroupsInHost(int64_t ranks) const {
   return std::max<int64_t>(1, devices_of_host_ / ranks);
 }
 
-GroupShape RankPlacement::OfTensor() const {
+model::GroupShape RankPlacement::OfTensor() const {
   const int64_t in_host = std::min(parallel_.tensor, devices_of_host_);
   return {in_host, model::CeilDivide(parallel_.tensor, in_host)};
 }
 
-GroupShape RankPlacement::OfNeighbours(int64_t ranks) const {
+model::GroupShape RankPlacement::OfNeighbours(int64_t ranks) const {
   const int64_t in_host = std::min(GroupsInHost(parallel_.tensor), ranks);
   return {in_host, model::CeilDivide(ranks, in_host)};
 }
 
-GroupShape RankPlacement::OfContext() const {
+model::GroupShape RankPlacement::OfContext() const {
   return OfNeighbours(parallel_.context);
 }
 
-GroupShape RankPlacement::OfExpert() const {
+model::GroupShape RankPlacement::OfExpert() const {
   const int64_t ranks = parallel_.expert;
   const int64_t in_host =
       std::min(GroupsInHost(model::PartsOfExperts(parallel_)), ranks);
@@ -43,7 +43,7 @@ GroupShape RankPlacement::OfExpert() const {
 }
 
 // Whole groups of them in each host, so that shards divide these.
-GroupShape RankPlacement::OfExpertData() const {
+model::GroupShape RankPlacement::OfExpertData() const {
   const int64_t apart = model::PartsOfExperts(parallel_) * parallel_.expert;
   const int64_t of_stage = model::RanksThatSum(parallel_) * parallel_.tensor;
   const int64_t ranks = std::max<int64_t>(1, of_stage / apart);
@@ -51,7 +51,7 @@ GroupShape RankPlacement::OfExpertData() const {
   return {in_host, ranks / in_host};
 }
 
-GroupShape RankPlacement::OfData() const {
+model::GroupShape RankPlacement::OfData() const {
   return OfNeighbours(model::RanksThatSum(parallel_));
 }
 

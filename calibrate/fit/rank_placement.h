@@ -5,18 +5,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/collective.h"
 #include "model/parallel.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
-
-// Ranks of a group that lie in one host, and hosts that it is over.
-struct GroupShape {
-  int64_t in_host = 1;
-  int64_t hosts = 1;
-
-  int64_t ranks() const { return in_host * hosts; }
-};
 
 // Where the ranks of a job lie, numbered first within a layer, then within a
 // sequence, then over the copies of the model, then from stage to stage
@@ -28,13 +21,13 @@ class RankPlacement {
   RankPlacement(const model::Parallel& parallel, int64_t devices_of_host)
       : parallel_(parallel), devices_of_host_(devices_of_host) {}
 
-  GroupShape OfTensor() const;
-  GroupShape OfContext() const;
-  GroupShape OfExpert() const;
+  model::GroupShape OfTensor() const;
+  model::GroupShape OfContext() const;
+  model::GroupShape OfExpert() const;
   // Those with the same experts.
-  GroupShape OfExpertData() const;
+  model::GroupShape OfExpertData() const;
   // Those with the same weights.
-  GroupShape OfData() const;
+  model::GroupShape OfData() const;
   // Share of the boundaries between stages that lie between hosts.
   double BetweenHosts() const;
 
@@ -45,7 +38,7 @@ class RankPlacement {
   // Groups of so many that a host has room for, one at least.
   int64_t GroupsInHost(int64_t ranks) const;
   // Neighbours among those with the same weights.
-  GroupShape OfNeighbours(int64_t ranks) const;
+  model::GroupShape OfNeighbours(int64_t ranks) const;
 
   model::Parallel parallel_;
   int64_t devices_of_host_;

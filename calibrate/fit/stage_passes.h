@@ -34,7 +34,7 @@ struct ModelStage {
 template <class T>
 model::Seconds<T> TensorSumTime(const ModelStage& stage,
                                 bool sequence,
-                                const GroupShape& shape,
+                                const model::GroupShape& shape,
                                 const model::RankNetwork<T>& network) {
   const model::Bytes<> size = stage.tensor.hidden;
   if (sequence) {
@@ -102,7 +102,7 @@ model::PipelinePart<T> ExposedWithinSequences(
     const RankPlacement& placement,
     const model::RankNetwork<T>& network) {
   const model::ContextMessages& context = stage.context;
-  const GroupShape shape = placement.OfContext();
+  const model::GroupShape shape = placement.OfContext();
   if (shape.ranks() == 1) return {};
   const model::Seconds<T> round = model::RoundTime(
       shape.in_host, shape.hosts, context.keys, network.alone, network.across);
@@ -117,7 +117,7 @@ model::PipelinePart<T> ExposedWithinSequences(
 // One exchange of a block's tokens between experts.
 template <class T>
 model::Seconds<T> ExchangeTime(const model::ExpertMessages& expert,
-                               const GroupShape& shape,
+                               const model::GroupShape& shape,
                                const model::RankNetwork<T>& network) {
   switch (expert.exchange) {
     case model::ExpertExchange::kAllToAll:
@@ -148,7 +148,7 @@ model::PipelinePart<T> BetweenExperts(const ModelStage& stage,
                                       const model::PipelinePart<T>& blocks,
                                       const RankPlacement& placement,
                                       const model::RankNetwork<T>& network) {
-  const GroupShape shape = placement.OfExpert();
+  const model::GroupShape shape = placement.OfExpert();
   if (shape.ranks() == 1) return {};
   const model::Seconds<T> exchange = ExchangeTime(stage.expert, shape, network);
   const double alone = whole.parallel.expert_overlap

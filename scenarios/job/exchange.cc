@@ -87,7 +87,7 @@ GroupCollectives OfShards(const model::ShardGroups& groups,
 // Ranks that divide tokens between products gather and scatter what the others
 // sum.
 GroupCollectives WithinLayers(const model::Parallel& parallel,
-                              const calibrate::GroupShape& shape,
+                              const model::GroupShape& shape,
                               const Network& network) {
   const int64_t ranks = parallel.tensor;
   if (parallel.sequence) return OfShards({ranks, 1, shape.in_host}, network);
@@ -95,7 +95,7 @@ GroupCollectives WithinLayers(const model::Parallel& parallel,
 }
 
 GroupCollectives BetweenCopies(const model::Parallel& parallel,
-                               const calibrate::GroupShape& shape,
+                               const model::GroupShape& shape,
                                const Network& network) {
   model::ShardGroups groups;
   groups.shards = model::ShardsOf(parallel);
@@ -108,7 +108,7 @@ GroupCollectives BetweenCopies(const model::Parallel& parallel,
 
 // Keys and values of a rank, which each passes on to the next: of n - 1 messages
 // all go over its link.
-GroupCollective RoundSequence(const calibrate::GroupShape& shape,
+GroupCollective RoundSequence(const model::GroupShape& shape,
                               const Network& network) {
   return {
       StepCollective::kRingPass,
@@ -125,7 +125,7 @@ GroupCollective RoundSequence(const calibrate::GroupShape& shape,
 // Tokens that go to experts of other ranks. nccl-tests count all with all as a
 // gather.
 GroupCollective ToExperts(const model::Workload& workload,
-                          const calibrate::GroupShape& shape,
+                          const model::GroupShape& shape,
                           const Network& network) {
   const model::ExpertMessages expert =
       model::ExpertMessagesOf(workload, model::OfStage(workload, 0));

@@ -43,6 +43,17 @@ TEST_CASE("several transfers have the latency of each") {
   CHECK(SendingTime(2, Piece{}, ring).base() == 0.0);
 }
 
+TEST_CASE("gradients of experts are summed by those that have the same ones") {
+  RankNetwork<double> network = Network();
+  network.beside = network.alone;
+  // Behind all computation: of four ranks 6 (1 ms + 1 MB / 100 MB/s), of two of
+  // them 2 (1 ms + 2 MB / 100 MB/s).
+  const std::vector<Piece> pieces = {
+      {Second(0.100), Byte(4e6), 1, Byte(4e6), 1}};
+  const auto end = BackwardOverRanks(pieces, 4, network, {2, 1});
+  CHECK(end.exposed().base() == Near(0.066 + 0.042));
+}
+
 TEST_CASE("a network that disturbs nothing is the recursion of overlap.h") {
   RankNetwork<double> network = Network();
   network.beside = network.alone;

@@ -196,6 +196,41 @@ TEST_CASE("gradients of experts go among ranks with the same ones") {
                                       3.4e-6 + experts / 2 / 300e9));
 }
 
+TEST_CASE("gradients of experts are summed by ranks with the same ones") {
+  model::Workload w = Divided();
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.accumulation = 1;
+  w.parallel = {};
+  w.parallel.data = 16;
+  w.parallel.expert = 8;
+  const ModelStages stages(w);
+  // No pass backward hides any of it.
+  std::vector<StepTime<double>> steps(1);
+  steps[0].forward.matrix = model::Second(0.020);
+  model::Bytes<> sent;
+  model::Bytes<> of_experts;
+  double transfers = 0;
+  double transfers_of_experts = 0;
+  for (const auto& piece : stages.messages().Pieces(steps[0].backward_units)) {
+    sent += piece.sent;
+    of_experts += piece.sent_of_experts;
+    transfers += static_cast<double>(piece.transfers);
+    transfers_of_experts += static_cast<double>(piece.transfers_of_experts);
+  }
+  // In 2 bytes each, as wide as the weights of a step of one micro-batch.
+  const double rest = 2 * 1'605'636'096.0;
+  const double experts = 2 * 5'637'144'576.0;
+  CHECK(sent.base() == rest);
+  CHECK(of_experts.base() == experts);
+  const JoinedRanks ranks(stages, {w.parallel, 16});
+  const RankSurroundings<double> around{.network = Peers(), .ranks = 16};
+  const auto step = ranks.Step<double, double>(steps, around);
+  const double exchanges = 128 * 7.0 * (3.4e-6 + 67'108'864.0 / 2.4e12);
+  const double sums = 30 * (transfers * 3.4e-6 + rest / 16 / 300e9) +
+                      2 * (transfers_of_experts * 3.4e-6 + experts / 2 / 300e9);
+  CHECK(step.added.exposed.base() == Near(exchanges + sums));
+}
+
 TEST_CASE("a rank's step has sums, waits and the exchange of its copies") {
   model::Workload w = Divided();
   w.parallel.data = 2;
