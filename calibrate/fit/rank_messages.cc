@@ -1,4 +1,4 @@
-#include "calibrate/fit/rank_pass.h"
+#include "calibrate/fit/rank_messages.h"
 
 #include <algorithm>
 #include <iterator>
