@@ -183,13 +183,12 @@ Seconds<T> ReduceTime(const ShardGroups& groups,
 
 // What each rank sends of the two.
 inline Bytes<> GatherTraffic(const ShardGroups& groups, Bytes<> size) {
-  const auto n = static_cast<double>(groups.shards);
-  return size * ((n - 1.0) / n);
+  return BusBytes(Collective::kAllGather, groups.shards, size);
 }
 inline Bytes<> ReduceTraffic(const ShardGroups& groups, Bytes<> size) {
-  const auto n = static_cast<double>(groups.shards);
-  const auto m = static_cast<double>(groups.copies);
-  return GatherTraffic(groups, size) + size * (2.0 * (m - 1.0) / (m * n));
+  const Bytes<> shard = size / static_cast<double>(groups.shards);
+  return GatherTraffic(groups, size) +
+         BusBytes(Collective::kAllReduce, groups.copies, shard);
 }
 
 }  // namespace trainfare::model
