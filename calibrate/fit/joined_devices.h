@@ -3,6 +3,7 @@
 // Devices that train together over links that nobody timed: how they are
 // joined by datasheets, and what a fit of such runs may move of that.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -133,6 +134,15 @@ void RequireJoinable(const model::Parallel& parallel,
 // Priors: hardware/kinds/*.yaml.
 std::vector<hardware::ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
                                                       double network_sigma);
+// Where each stands among them.
+enum class JoinedPlace : size_t {
+  kRingShare,
+  kNetworkShare,
+  kRankShare,
+  kSmallUnit,
+  kExpertMatrix,
+  kRankHost
+};
 
 // The unit of that parameter; "1" where there is none of the name.
 std::string_view UnitOfJoined(std::string_view name);

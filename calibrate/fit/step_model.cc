@@ -287,22 +287,29 @@ model::Seconds<T> JoinedModel::Time(
   using std::exp;
   // One alone has its host beside it, and no ranks.
   const bool several = joined_.devices > 1;
+  const auto position = [&](JoinedPlace place) {
+    return of_joined[static_cast<size_t>(place)];
+  };
   const RankSurroundings<T> around{
-      DatasheetNetwork<T>(joined_, exp(of_joined[0]), exp(of_joined[1])),
+      DatasheetNetwork<T>(joined_,
+                          exp(position(JoinedPlace::kRingShare)),
+                          exp(position(JoinedPlace::kNetworkShare))),
       joined_.chips(),
       host_,
-      {model::Seconds<T>(exp(of_joined[3])),
-       model::Seconds<T>(exp(of_joined[4]))},
-      several ? exp(-of_joined[2]) : T(1.0)};
+      {model::Seconds<T>(exp(position(JoinedPlace::kSmallUnit))),
+       model::Seconds<T>(exp(position(JoinedPlace::kExpertMatrix)))},
+      several ? exp(-position(JoinedPlace::kRankShare)) : T(1.0)};
   const StepBesideOthers<T, T> step = ranks_.Step<T, T>(alone, around);
   model::Seconds<T> time = step.alone.total() * around.slower + step.added.all;
   if (host_) {
     time +=
         model::Seconds<T>(T(model::HostUpdateTime(*workload_, *host_).base()));
   }
-  if (several && of_joined.size() > 5 &&
+  const bool has_host =
+      of_joined.size() > static_cast<size_t>(JoinedPlace::kRankHost);
+  if (several && has_host &&
       model::RulesOf(*workload_).launches != model::Launches::kOnce) {
-    time += model::Seconds<T>(exp(of_joined[5]));
+    time += model::Seconds<T>(exp(position(JoinedPlace::kRankHost)));
   }
   return time;
 }
