@@ -1,6 +1,7 @@
 #include "model/activations.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "model/element_widths.h"
 #include "model/internal/block_activations.h"
@@ -21,6 +22,7 @@ using internal::kStatistics;
 using internal::NormElementBytes;
 using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
+using internal::StateSpaceBytes;
 
 // So many bytes of a pass over all of a rank's blocks, as often as it keeps them
 // for passes under way.
@@ -66,19 +68,27 @@ int64_t NextTokenInputBytes(const Workload& w) {
 }
 
 // What one block keeps once all of it is there.
-int64_t WholeLayerBytes(const Workload& w, bool experts) {
-  return AttentionBytes(w, w.sequence_length, w.sequence_length, false) +
-         FeedForwardBytes(w, w.tokens(), experts) + WidenedBlockBytes(w);
+int64_t WholeLayerBytes(const Workload& w, const BlockParts& parts) {
+  int64_t bytes = WidenedBlockBytes(w);
+  if (parts.mixer == Mixer::kAttention) {
+    bytes += AttentionBytes(w, w.sequence_length, w.sequence_length, false);
+  } else if (parts.mixer == Mixer::kStateSpace) {
+    bytes += StateSpaceBytes(w, w.tokens());
+  }
+  if (parts.feed_forward != FeedForwardKind::kNone) {
+    bytes += FeedForwardBytes(w, w.tokens(), parts.experts());
+  }
+  return bytes;
 }
 
 // Of a block whose operations are computed again: its input, and the results of
 // products and of attention's core.
-int64_t KeptByOperations(const Workload& w, bool experts) {
+int64_t KeptByOperations(const Workload& w, const BlockParts& parts) {
   const Architecture& a = w.architecture;
   const Widths width(w);
   const int64_t tokens = w.tokens();
   int64_t bytes = w.part.OfTokens(w.tokens()) * a.hidden * width.wide +
-                  KeptProductBytes(w, experts);
+                  KeptProductBytes(w, parts);
   if (ScoresOnChip(w.stack.attention)) {
     bytes += tokens * a.context_width() * width.element +
              ScoreBytes(w, w.sequence_length, w.key_length());
@@ -88,39 +98,44 @@ int64_t KeptByOperations(const Workload& w, bool experts) {
 
 // What is there besides of the one block that a backward pass is in, where
 // parts of it are computed again. What was kept goes as it is taken.
-int64_t PartsAnewBytes(const Workload& w, bool experts) {
+int64_t PartsAnewBytes(const Workload& w, const BlockParts& parts) {
   if (w.operation_checkpointing) {
     return std::max<int64_t>(
-        0, WholeLayerBytes(w, experts) - KeptByOperations(w, experts));
+        0, WholeLayerBytes(w, parts) - KeptByOperations(w, parts));
   }
-  return w.attention_checkpointing
+  return w.attention_checkpointing && parts.mixer == Mixer::kAttention
              ? ScoreBytes(w, w.sequence_length, w.key_length())
              : 0;
 }
 
-// What one block keeps for its backward pass, by its sort; 0: there is none.
+// What one block of such parts keeps for its backward pass.
+struct SortActivations {
+  BlockParts parts;
+  int64_t bytes = 0;
+};
+// The same of every sort that has one; 0: there is none.
 struct BlockActivations {
   int64_t input = 0;  // of any that is computed again
-  int64_t dense = 0;
-  int64_t expert = 0;
+  std::vector<SortActivations> sorts;
   int64_t decoder = 0;
   int64_t next_token = 0;
-};
 
-// Blocks with experts among those from one up.
-int64_t ExpertBlocksFrom(const Architecture& a, int64_t block) {
-  return a.expert_layers() - a.expert_layers_below(block);
-}
+  int64_t Of(const BlockParts& parts) const {
+    for (const SortActivations& sort : sorts) {
+      if (sort.parts == parts) return sort.bytes;
+    }
+    return 0;
+  }
+};
 
 BlockActivations BlockActivationsOf(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
   blocks.input = w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide;
-  const int64_t with_experts = ExpertBlocksFrom(a, a.layers - layers);
-  if (layers > with_experts) blocks.dense = LayerActivationBytes(w);
-  if (with_experts > 0) {
-    blocks.expert = LayerActivationBytes(w, /*experts=*/true);
+  for (const BlocksAlike& sort :
+       BlocksByParts(a, a.layers - layers, a.layers)) {
+    blocks.sorts.push_back({sort.parts, LayerActivationBytes(w, sort.parts)});
   }
   if (w.architecture.two_sided())
     blocks.decoder = DecoderLayerActivationBytes(w);
@@ -137,8 +152,7 @@ BlockActivations BlockActivationsOf(const Workload& w) {
 // are the lowest.
 struct KeptBlocks {
   int64_t again = 0;
-  int64_t dense = 0;
-  int64_t expert = 0;
+  std::vector<BlocksAlike> sorts;
 };
 
 KeptBlocks KeptBlocksOf(const Workload& w) {
@@ -146,9 +160,7 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
   const int64_t layers = LayersWithBackward(w);
   KeptBlocks kept;
   kept.again = BlocksComputedAgain(w);
-  const int64_t lowest = a.layers - layers + kept.again;
-  kept.expert = ExpertBlocksFrom(a, lowest);
-  kept.dense = a.layers - lowest - kept.expert;
+  kept.sorts = BlocksByParts(a, a.layers - layers + kept.again, a.layers);
   return kept;
 }
 
@@ -157,9 +169,8 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
 int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t tokens = w.tokens();
   int64_t most = 0;
-  for (const bool experts : {false, true}) {
-    const int64_t kept = experts ? blocks.expert : blocks.dense;
-    if (kept > 0) most = std::max(most, kept + PartsAnewBytes(w, experts));
+  for (const SortActivations& sort : blocks.sorts) {
+    most = std::max(most, sort.bytes + PartsAnewBytes(w, sort.parts));
   }
   most = std::max(most, blocks.decoder);
   // Behind scores that leave the chip it keeps repeated heads itself.
@@ -178,10 +189,13 @@ int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
 int64_t KeptByAll(const Workload& w, const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
   const KeptBlocks kept = KeptBlocksOf(w);
-  return kept.again * blocks.input + kept.dense * blocks.dense +
-         kept.expert * blocks.expert +
-         a.decoder_layers * KeptByDecoder(w, blocks) +
-         a.next_token_blocks * blocks.next_token;
+  int64_t bytes = kept.again * blocks.input +
+                  a.decoder_layers * KeptByDecoder(w, blocks) +
+                  a.next_token_blocks * blocks.next_token;
+  for (const BlocksAlike& sort : kept.sorts) {
+    bytes += sort.count * blocks.Of(sort.parts);
+  }
+  return bytes;
 }
 
 // What of the blocks' is on the device: all, or of two blocks, which are still
@@ -190,11 +204,12 @@ int64_t BlocksOnDevice(const Workload& w, const BlockActivations& blocks) {
   const int64_t all = KeptByAll(w, blocks);
   if (!w.parallel.offload_activations) return all;
   const KeptBlocks kept = KeptBlocksOf(w);
-  const int64_t one = std::max({kept.again > 0 ? blocks.input : 0,
-                                kept.dense > 0 ? blocks.dense : 0,
-                                kept.expert > 0 ? blocks.expert : 0,
-                                KeptByDecoder(w, blocks),
-                                blocks.next_token});
+  int64_t one = std::max({kept.again > 0 ? blocks.input : 0,
+                          KeptByDecoder(w, blocks),
+                          blocks.next_token});
+  for (const BlocksAlike& sort : kept.sorts) {
+    one = std::max(one, blocks.Of(sort.parts));
+  }
   return std::min(all, 2 * one);
 }
 
@@ -215,19 +230,18 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
                                const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.tokens();
-  const bool experts = a.has_experts(0);
+  const BlockParts parts = a.parts_of(0);
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
   // What the passes behind this one keep.
   const int64_t one_pass = BlocksOnDevice(w, blocks);
   block.held += std::max<int64_t>(0, UnderWay(w, one_pass) - one_pass);
-  block.held +=
-      BlocksComputedAgain(w) > 0
-          ? w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide +
-                BlockAnewBytes(w, blocks)
-          : LayerActivationBytes(w, experts) + PartsAnewBytes(w, experts);
+  block.held += BlocksComputedAgain(w) > 0
+                    ? w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide +
+                          BlockAnewBytes(w, blocks)
+                    : LayerActivationBytes(w, parts) + PartsAnewBytes(w, parts);
   block.held += InputsOfFrozenBlocks(w);
-  block.made = BlockGradientBytes(w, experts);
+  block.made = BlockGradientBytes(w, parts);
   return block;
 }
 
@@ -262,16 +276,18 @@ ActivationBytes Activations(const Workload& w) {
     if (w.architecture.two_sided()) result.kept += EmbeddingBytes(w, target);
   }
   // The last block is computed again where all are.
-  result.anew = AllBlocksComputedAgain(w)
-                    ? BlockAnewBytes(w, blocks)
-                    : PartsAnewBytes(w, w.architecture.last_has_experts());
+  result.anew =
+      AllBlocksComputedAgain(w)
+          ? BlockAnewBytes(w, blocks)
+          : PartsAnewBytes(w,
+                           w.architecture.parts_of(w.architecture.layers - 1));
   result.lowest = LowestBlockOf(w, blocks);
   return result;
 }
 
-int64_t LayerActivationBytes(const Workload& w, bool experts) {
-  return w.operation_checkpointing ? KeptByOperations(w, experts)
-                                   : WholeLayerBytes(w, experts);
+int64_t LayerActivationBytes(const Workload& w, const BlockParts& parts) {
+  return w.operation_checkpointing ? KeptByOperations(w, parts)
+                                   : WholeLayerBytes(w, parts);
 }
 
 int64_t DecoderLayerActivationBytes(const Workload& w) {
@@ -289,7 +305,7 @@ int64_t KeptByBlock(const Workload& w, int64_t block) {
   if (block >= a.layers + a.decoder_layers) return blocks.next_token;
   if (block >= a.layers) return KeptByDecoder(w, blocks);
   if (block < frozen + BlocksComputedAgain(w)) return blocks.input;
-  return a.has_experts(block) ? blocks.expert : blocks.dense;
+  return blocks.Of(a.parts_of(block));
 }
 
 int64_t KeptByBlocks(const Workload& w) {

@@ -5,12 +5,17 @@
 
 #include <cstdint>
 
+#include "model/architecture.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
 
 // Bytes that one block keeps for its backward pass.
-int64_t LayerActivationBytes(const Workload& workload, bool experts = false);
+int64_t LayerActivationBytes(const Workload& workload, const BlockParts& parts);
+inline int64_t LayerActivationBytes(const Workload& workload,
+                                    bool experts = false) {
+  return LayerActivationBytes(workload, TransformerBlock(experts));
+}
 int64_t DecoderLayerActivationBytes(const Workload& workload);
 
 // Bytes that block number `block` of the forward pass, from 0 on, keeps for its

@@ -143,6 +143,22 @@ class TensorLister {
     Linear(in, a_.hidden, (joint ? 2 : 1) * intermediate, bias);
     Linear(out, intermediate, a_.hidden, bias);
   }
+  // Mamba-2 (Mamba2Mixer of Transformers, MambaMixer of Megatron-LM); filters
+  // are no matrices.
+  void StateSpace() {
+    Linear("mixer.in_proj",
+           a_.hidden,
+           a_.state_projection_width(),
+           /*bias=*/false);
+    Add("mixer.conv1d", a_.state_channels() * a_.state_convolution);
+    Add("mixer.conv1d", a_.state_channels());
+    Add("mixer.dt_bias", a_.state_heads);
+    Add("mixer.A_log", a_.state_heads);
+    Add("mixer.D", a_.state_heads);
+    Add("mixer.norm", a_.state_width());
+    Linear("mixer.out_proj", a_.state_width(), a_.hidden, /*bias=*/false);
+    Norms("mixer.LayerNorm");
+  }
   void FeedForward(bool experts = false) {
     if (experts) {
       Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
@@ -265,12 +281,14 @@ void AddHead(const Architecture& a, TensorLister& list) {
 
 // A run of equal blocks from `index` on, of so many of a side: the first holds
 // what all share, and experts begin behind the dense ones. One block of a list,
-// or where blocks with experts and without take turns.
+// or where blocks of several sorts take turns.
 int64_t EqualBlocks(const Architecture& a,
                     const TensorLister& list,
                     int64_t index,
                     int64_t blocks) {
-  if (list.listed() || index == 0 || a.expert_period > 1) return 1;
+  if (list.listed() || index == 0 || a.expert_period > 1 || a.other_blocks()) {
+    return 1;
+  }
   const bool dense = a.experts > 0 && index < a.dense_layers;
   return (dense ? std::min(a.dense_layers, blocks) : blocks) - index;
 }
@@ -300,8 +318,15 @@ void AddSide(const Architecture& a,
 // block, whose pass backward is the last that adds to their gradients.
 void AddBlocks(const Architecture& a, TensorLister& list) {
   const auto add_block = [&](int64_t i) {
-    list.SelfAttention(a.first_norm || i > 0);
-    list.FeedForward(a.has_experts(i));
+    const BlockParts parts = a.parts_of(i);
+    if (parts.mixer == Mixer::kAttention) {
+      list.SelfAttention(a.first_norm || i > 0);
+    } else if (parts.mixer == Mixer::kStateSpace) {
+      list.StateSpace();
+    }
+    if (parts.feed_forward != FeedForwardKind::kNone) {
+      list.FeedForward(parts.experts());
+    }
   };
   AddSide(a, 0, a.shared_blocks ? 1 : a.layers, add_block, list);
 }
@@ -368,6 +393,27 @@ bool Architecture::norm_before() const {
   ENSURE(false, "a placement without an answer");
 }
 
+BlockParts Architecture::parts_of(int64_t block) const {
+  BlockParts parts = TransformerBlock(has_experts(block));
+  if (!other_blocks()) return parts;
+  const int64_t below = feed_forwards_below(block);
+  const bool widens = feed_forwards_below(block + 1) > below;
+  if (!widens) parts.feed_forward = FeedForwardKind::kNone;
+  if (widens && single_part_blocks) {
+    parts.mixer = Mixer::kNone;
+    return parts;
+  }
+  // Attention stands in the middle of its share of those that mix tokens.
+  const int64_t number = single_part_blocks ? block - below : block;
+  const auto attention_below = [&](int64_t mixer) {
+    return (mixer * attention_layers() + mixers() / 2) / mixers();
+  };
+  if (attention_below(number + 1) == attention_below(number)) {
+    parts.mixer = Mixer::kStateSpace;
+  }
+  return parts;
+}
+
 bool Architecture::has_pooler() const {
   return pooler && head != Head::kQuestionAnswering &&
          head != Head::kMaskedLanguageModel;
@@ -381,6 +427,33 @@ std::optional<int64_t> Architecture::max_sequence_length() const {
 std::optional<int64_t> Architecture::longest_of_table() const {
   if (position_kind != PositionKind::kTable) return std::nullopt;
   return max_sequence_length();
+}
+
+std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
+                                       int64_t first,
+                                       int64_t end) {
+  std::vector<BlocksAlike> sorts;
+  const auto add = [&](const BlockParts& parts, int64_t count) {
+    if (count == 0) return;
+    const auto alike =
+        std::find_if(sorts.begin(), sorts.end(), [&](const BlocksAlike& sort) {
+          return sort.parts == parts;
+        });
+    if (alike == sorts.end()) {
+      sorts.push_back({parts, count});
+    } else {
+      alike->count += count;
+    }
+  };
+  if (a.other_blocks()) {
+    for (int64_t block = first; block < end; ++block) add(a.parts_of(block), 1);
+    return sorts;
+  }
+  const int64_t experts =
+      a.expert_layers_below(end) - a.expert_layers_below(first);
+  add(TransformerBlock(/*experts=*/false), end - first - experts);
+  add(TransformerBlock(/*experts=*/true), experts);
+  return sorts;
 }
 
 std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {

@@ -113,6 +113,30 @@ inline constexpr auto kWords<Activation> =
                        {Activation::kReluSquared, "relu_squared"},
                        {Activation::kSilu, "silu"}});
 
+// What of a block mixes tokens, and what widens each token by itself.
+enum class Mixer {
+  kNone,  // of a block that is a feed-forward alone
+  kAttention,
+  kStateSpace,  // Dao & Gu 2024, Mamba-2
+};
+enum class FeedForwardKind {
+  kNone,  // of a block that mixes tokens alone
+  kDense,
+  kExperts,
+};
+struct BlockParts {
+  Mixer mixer = Mixer::kAttention;
+  FeedForwardKind feed_forward = FeedForwardKind::kDense;
+
+  bool experts() const { return feed_forward == FeedForwardKind::kExperts; }
+  friend bool operator==(const BlockParts&, const BlockParts&) = default;
+};
+// A block of attention and a feed-forward, dense or of experts.
+constexpr BlockParts TransformerBlock(bool experts) {
+  return {Mixer::kAttention,
+          experts ? FeedForwardKind::kExperts : FeedForwardKind::kDense};
+}
+
 // Dimensions of one model. Counts, not bytes: precision belongs to Workload.
 // The block is described by its parts, not by the name of a model.
 struct Architecture {
@@ -183,9 +207,25 @@ struct Architecture {
   // Every `window` positions a new chunk begins, and nobody sees beyond its own
   // (Llama 4).
   bool chunked_window = false;
+  // Each block is attention, a state space or a feed-forward alone, behind one
+  // norm (Nemotron-H).
+  bool single_part_blocks = false;
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
+
+  // Blocks that mix tokens by a state space instead of attention (Dao & Gu
+  // 2024, "Transformers are SSMs", section 7: Mamba-2), and those of single
+  // parts that are a feed-forward; where among the others nobody says, and they
+  // are taken as spread evenly.
+  int64_t state_space_layers = 0;
+  int64_t feed_forward_layers = 0;
+  int64_t state_heads = 0;
+  int64_t state_head_size = 0;
+  int64_t state_size = 0;         // N: of each element of a head
+  int64_t state_groups = 1;       // heads of B and C
+  int64_t state_convolution = 4;  // tokens that a channel's filter reaches over
+  int64_t state_chunk = 128;      // tokens that are multiplied at once
 
   Activation activation = Activation::kGelu;
   bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
@@ -279,12 +319,37 @@ struct Architecture {
   int64_t key_value_up_width() const {
     return heads * (query_head_size() - rotary_head_size + context_head_size());
   }
+  // Inside a state space: x, which its heads hold; that with B and C, which the
+  // convolution takes; and all that its first product makes, a gate and the
+  // steps of time (dt) beside these.
+  int64_t state_width() const { return state_heads * state_head_size; }
+  int64_t state_channels() const {
+    return state_width() + 2 * state_groups * state_size;
+  }
+  int64_t state_projection_width() const {
+    return state_width() + state_channels() + state_heads;
+  }
+  // Blocks have other parts than attention and a feed-forward.
+  bool other_blocks() const {
+    return state_space_layers > 0 || single_part_blocks;
+  }
+  // Blocks with a feed-forward, and those that mix tokens by attention.
+  int64_t feed_forwards() const { return feed_forwards_below(layers); }
+  int64_t feed_forwards_below(int64_t block) const {
+    return single_part_blocks ? block * feed_forward_layers / layers : block;
+  }
+  int64_t attention_layers() const { return mixers() - state_space_layers; }
+  int64_t mixers() const {
+    return single_part_blocks ? layers - feed_forward_layers : layers;
+  }
+  BlockParts parts_of(int64_t block) const;
   int64_t scored_experts() const { return experts * expert_ranks; }
   int64_t expert_layers() const { return expert_layers_below(layers); }
   // Of the first so many blocks.
   int64_t expert_layers_below(int64_t block) const {
-    if (experts == 0 || block <= dense_layers) return 0;
-    return (block - dense_layers) / expert_period;
+    const int64_t inner = feed_forwards_below(block);
+    if (experts == 0 || inner <= dense_layers) return 0;
+    return (inner - dense_layers) / expert_period;
   }
   bool has_experts(int64_t block) const {
     return expert_layers_below(block + 1) > expert_layers_below(block);
@@ -309,6 +374,15 @@ struct Architecture {
 
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
+
+// The blocks from `first` up to `end` by their parts.
+struct BlocksAlike {
+  BlockParts parts;
+  int64_t count = 0;
+};
+std::vector<BlocksAlike> BlocksByParts(const Architecture& architecture,
+                                       int64_t first,
+                                       int64_t end);
 
 // Trainable parameters, exact; of the head those behind the pooler. Derivation
 // by hand: docs/models/counts.md; asserted in tests/model.

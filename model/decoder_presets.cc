@@ -6,8 +6,9 @@ namespace trainfare::model {
 
 std::vector<Architecture> DecoderPresets() {
   std::vector<Architecture> all = internal::LlamaKinPresets();
-  for (const auto& of_family :
-       {internal::LayerNormPresets(), internal::ExpertPresets()}) {
+  for (const auto& of_family : {internal::LayerNormPresets(),
+                                internal::ExpertPresets(),
+                                internal::StateSpacePresets()}) {
     all.insert(all.end(), of_family.begin(), of_family.end());
   }
   return all;

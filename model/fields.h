@@ -190,6 +190,40 @@ void VisitBlock(Archive& archive, A& a) {
                 .about = "A window begins anew after so many positions (Llama "
                          "4)"},
           a.chunked_window);
+  archive(
+      Field{.name = "state_space_layers",
+            .about = "Blocks that mix tokens by a state space (Mamba-2), not "
+                     "by attention"},
+      a.state_space_layers);
+  archive(
+      Field{.name = "single_part_blocks",
+            .about = "A block is attention, a state space or a feed-forward "
+                     "alone"},
+      a.single_part_blocks);
+  archive(Field{.name = "feed_forward_layers",
+                .about = "Of such blocks those that are a feed-forward"},
+          a.feed_forward_layers);
+  archive(Field{.name = "state_heads", .about = "Heads of a state space"},
+          a.state_heads);
+  archive(Field{.name = "state_head_size",
+                .about = "Width of a head of a state space"},
+          a.state_head_size);
+  archive(Field{.name = "state_size",
+                .about = "States of each element of a head (ssm_state_size)"},
+          a.state_size);
+  archive(Field{.name = "state_groups",
+                .about = "Groups of its heads that share B and C",
+                .least = 1},
+          a.state_groups);
+  archive(Field{.name = "state_convolution",
+                .about = "Tokens that its convolution reaches over",
+                .least = 1},
+          a.state_convolution);
+  archive(Field{.name = "state_chunk",
+                .about = "Tokens that its scan multiplies at once",
+                .least = 1,
+                .most = kLongestSequence},
+          a.state_chunk);
   archive(Field{.name = "activation",
                 .about = "Function in the feed-forward block"},
           a.activation);

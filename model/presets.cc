@@ -110,16 +110,14 @@ bool IsIdle(std::string_view word, std::string_view lowered_name) {
 constexpr std::array<std::string_view, 1> kOthersOfAName = {"klue"};
 
 // Whose blocks are other than those of presets that are spelled nearly alike
-// ("deberta-v3-base", "roberta-base"; Mamba's blocks in the later Nemotrons):
+// ("deberta-v3-base", "roberta-base"; latent experts in the larger Nemotrons 3):
 // none is suggested in their place.
 constexpr auto kFamiliesWithoutPreset =
     std::to_array<std::string_view>({"deberta",
                                      "longformer",
                                      "mpnet",
-                                     "nemotron-3-nano",
                                      "nemotron-3-super",
                                      "nemotron-3-ultra",
-                                     "nemotron-h",
                                      "xlnet"});
 
 // Networks that read or make pictures or sound, or both and text.

@@ -29,6 +29,17 @@ struct BlockCounts {
   int64_t dense = 0;
   int64_t decoder = 0;
   int64_t next_token = 0;
+  int64_t state_space = 0;
+  int64_t feed_forward = 0;
+
+  // One more of such parts, of a model that has blocks of other parts.
+  BlockCounts With(const BlockParts& parts) const {
+    BlockCounts more = *this;
+    ++more.layers;
+    if (parts.mixer == Mixer::kStateSpace) ++more.state_space;
+    if (parts.mixer == Mixer::kNone) ++more.feed_forward;
+    return more;
+  }
 };
 // All of a model with so many blocks, none of them frozen, for which `w` is
 // rewritten.
@@ -38,6 +49,8 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.dense_layers = blocks.dense;
   a.decoder_layers = blocks.decoder;
   a.next_token_blocks = blocks.next_token;
+  a.state_space_layers = blocks.state_space;
+  a.feed_forward_layers = blocks.feed_forward;
   w.trainable.frozen_layers = 0;
   ShardUnit unit;
   unit.elements = ParametersInAll(w);
@@ -54,10 +67,10 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   return unit;
 }
 
-// So many blocks from one on are all with experts, or all without.
+// So many blocks from one on have the same parts.
 int64_t AlikeFrom(const Architecture& a, int64_t block) {
   int64_t end = block + 1;
-  while (end < a.layers && a.has_experts(end) == a.has_experts(block)) ++end;
+  while (end < a.layers && a.parts_of(end) == a.parts_of(block)) ++end;
   return end - block;
 }
 
@@ -78,7 +91,13 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   const int64_t decoder = a.decoder_layers;
   const int64_t next_token = a.next_token_blocks;
   Workload other = w;
-  const ShardUnit whole = WholeOf(other, {layers, dense, decoder, next_token});
+  const BlockCounts counts{layers,
+                           dense,
+                           decoder,
+                           next_token,
+                           a.state_space_layers,
+                           a.feed_forward_layers};
+  const ShardUnit whole = WholeOf(other, counts);
   ShardUnits units;
   int64_t blocks = 0;
   const auto append = [&](const ShardUnit& unit, int64_t count) {
@@ -104,10 +123,14 @@ ShardUnits ShardUnitsOf(const Workload& w) {
           : Without(more({layers + period, dense, decoder, next_token}),
                     plain,
                     period - 1);
+  const auto of_parts = [&](const BlockParts& parts) {
+    if (a.other_blocks()) return more(counts.With(parts));
+    return parts.experts() ? expert : plain;
+  };
   int64_t block = 0;
   while (block < layers) {
     const int64_t alike = AlikeFrom(a, block);
-    append(a.has_experts(block) ? expert : plain, alike);
+    append(of_parts(a.parts_of(block)), alike);
     block += alike;
   }
   if (decoder > 0) {

@@ -37,6 +37,8 @@ void DivideLayers(const Parallel& p, Architecture& a) {
   a.head_size = a.query_head_size();
   a.key_value_heads = PartOf(a.key_heads(), ranks);
   a.heads = PartOf(a.heads, ranks);
+  a.state_heads = PartOf(a.state_heads, ranks);
+  a.state_groups = PartOf(a.state_groups, ranks);
   a.intermediate = PartOf(a.intermediate, ranks);
   a.expert_intermediate = PartOf(a.expert_intermediate, PartsOfExperts(p));
   a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
@@ -177,6 +179,13 @@ std::optional<ParallelFault> FaultOfSequences(const Workload& w) {
                     w.sequence_length,
                     ranks)};
   }
+  if (ranks > 1 && w.architecture.other_blocks()) {
+    return ParallelFault{
+        "context",
+        fmt::format("expected 1 of a model with state_space_layers or "
+                    "single_part_blocks, got {}",
+                    ranks)};
+  }
   if (ranks > 1 && w.architecture.two_sided()) {
     return ParallelFault{
         "context",
@@ -218,6 +227,15 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
       return fault;
     }
   }
+  if (a.state_space_layers > 0) {
+    // Each rank has groups of heads with B and C of their own (Megatron-LM).
+    if (auto fault = divides("heads of state spaces", a.state_heads)) {
+      return fault;
+    }
+    if (auto fault = divides("groups of state spaces", a.state_groups)) {
+      return fault;
+    }
+  }
   return divides("columns inside feed-forward", a.intermediate);
 }
 
@@ -225,6 +243,13 @@ std::optional<ParallelFault> FaultOfStages(const Workload& w) {
   const Architecture& a = w.architecture;
   const Parallel& p = w.parallel;
   if (p.pipeline == 1) return std::nullopt;
+  if (a.other_blocks()) {
+    return ParallelFault{
+        "pipeline",
+        fmt::format("expected 1 of a model with state_space_layers or "
+                    "single_part_blocks, whose stages are not known, got {}",
+                    p.pipeline)};
+  }
   if (a.two_sided()) {
     return ParallelFault{
         "pipeline",
@@ -311,7 +336,7 @@ TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
   messages.hidden = Byte(
       static_cast<double>(of_stage.tokens() * a.hidden * Widths(w).element));
   // Both parts of a parallel block are one sum.
-  const int64_t sums = a.parallel_block ? 1 : 2;
+  const int64_t sums = a.parallel_block || a.single_part_blocks ? 1 : 2;
   const int64_t blocks = a.blocks() + 2 * a.decoder_layers;
   const int64_t unsummed = UnsummedFrom(of_stage, 0);
   const int64_t again = BlocksComputedAgain(of_stage);

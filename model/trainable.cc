@@ -40,9 +40,9 @@ void ForEachAdapted(const Workload& w, const With& with) {
     for (const AdaptedMatrix& matrix : matrices) with(matrix, times);
   };
   // A decoder of two sides has its cross-attention under the same names.
-  each(AdaptedOfAttention(w), a.layers + 2 * a.decoder_layers);
+  each(AdaptedOfAttention(w), a.attention_layers() + 2 * a.decoder_layers);
   each(AdaptedOfFeedForward(w, a.intermediate),
-       a.layers - with_experts + a.decoder_layers);
+       a.feed_forwards() - with_experts + a.decoder_layers);
   each(AdaptedOfFeedForward(w, a.expert_intermediate),
        with_experts * a.experts);
   if (a.shared_intermediate > 0) {
@@ -383,7 +383,8 @@ int64_t WidenedBlockBytes(const Workload& w) {
 int64_t WidenedMatrixBytes(const Workload& w) {
   if (!WidensBase(w) || w.trainable.base_by_operations) return 0;
   const Architecture& a = w.architecture;
-  const int64_t dense = a.expert_layers() < a.layers ? a.intermediate : 0;
+  const int64_t dense =
+      a.expert_layers() < a.feed_forwards() ? a.intermediate : 0;
   const int64_t width = std::max(
       {dense, a.expert_intermediate, a.shared_intermediate, a.query_width()});
   return a.hidden * width * BytesPerElement(w.precision);

@@ -159,6 +159,8 @@ void RequireLlamaBlock(const Architecture& a) {
        a.window > 0 && a.windowed_layers != a.layers},
       {"windows that are chunks", a.chunked_window && a.window > 0},
       {"blocks without positions", a.unrotated_layers > 0},
+      {"state spaces", a.state_space_layers > 0},
+      {"blocks of single parts", a.single_part_blocks},
       {"scores as they are", !a.scaled_scores},
       {"norms without weights", !a.norm_scale},
       {"joined projections of a gate", a.joint_gate},

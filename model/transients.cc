@@ -58,15 +58,41 @@ int64_t RowsAtOnce(const Workload& w, int64_t of_rank) {
                            std::llround(std::ceil(w.load_factor * even)));
 }
 
-}  // namespace
+// What a state space makes in a pass backward: the gradient of its first
+// product's result beside what comes of it, the convolution's result and the
+// gradient of that, scores and their gradients in fp32, and states and their
+// gradients, in fp32 and then narrow (_mamba_chunk_scan_combined_bwd of
+// mamba_ssm's ssd_combined.py).
+int64_t StateSpaceTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t element = Widths(w).element;
+  const int64_t chunk = std::min(a.state_chunk, w.sequence_length);
+  const int64_t states = w.batch * CeilDivide(w.sequence_length, chunk) *
+                         a.state_width() * a.state_size;
+  const int64_t of_token = (a.state_projection_width() +
+                            2 * a.state_channels() + 2 * a.state_width()) *
+                               element +
+                           2 * chunk * a.state_groups * kSingle;
+  return w.tokens() * of_token + states * 2 * (kSingle + element);
+}
 
-int64_t BlockGradientBytes(const Workload& w, bool experts) {
+// Rows of a feed-forward, dense or of all experts, and the width inside.
+struct Widened {
+  int64_t rows;
+  int64_t width;
+};
+Widened WidenedBy(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
-  const int64_t rows =
-      experts ? RowsOfExperts(w, TokensOfExperts(w, tokens)) : tokens;
-  const int64_t at_once = experts ? RowsAtOnce(w, tokens) : rows;
-  const int64_t width = experts ? a.expert_intermediate : a.intermediate;
+  if (!experts) return {tokens, a.intermediate};
+  return {RowsOfExperts(w, TokensOfExperts(w, tokens)), a.expert_intermediate};
+}
+
+int64_t FeedForwardGradientBytes(const Workload& w, bool experts) {
+  const Architecture& a = w.architecture;
+  const auto [rows, width] = WidenedBy(w, experts);
+  const int64_t at_once =
+      experts ? RowsAtOnce(w, w.batch * LongestQuery(w)) : rows;
   // Of the activation's result and what it was made of: two, with a gate three.
   // By then the result is gone, where it was kept for the matrix behind it, or
   // was dropped out for its adapter.
@@ -75,10 +101,21 @@ int64_t BlockGradientBytes(const Workload& w, bool experts) {
   // Masked loops have gradients of all rows so far, on both sides of an expert,
   // and zeros with its own.
   const int64_t masked = experts && MasksRows(ExpertsOf(w)) ? 3 : 0;
-  // Those of attention come when the feed-forward's tensors are gone.
-  return std::max(
-      (made * at_once * width + masked * rows * a.hidden) * Widths(w).element,
-      AttentionTransients(w) - HiddenBytes(w, rows, width));
+  return (made * at_once * width + masked * rows * a.hidden) *
+         Widths(w).element;
+}
+
+}  // namespace
+
+int64_t BlockGradientBytes(const Workload& w, const BlockParts& parts) {
+  int64_t of_mixer = 0;
+  if (parts.mixer == Mixer::kAttention) of_mixer = AttentionTransients(w);
+  if (parts.mixer == Mixer::kStateSpace) of_mixer = StateSpaceTransients(w);
+  if (parts.feed_forward == FeedForwardKind::kNone) return of_mixer;
+  // Those of what mixes tokens come when the feed-forward's tensors are gone.
+  const Widened widened = WidenedBy(w, parts.experts());
+  return std::max(FeedForwardGradientBytes(w, parts.experts()),
+                  of_mixer - HiddenBytes(w, widened.rows, widened.width));
 }
 
 namespace {
@@ -103,13 +140,22 @@ int64_t ForwardTransients(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
   const int64_t inner = std::max(
-      tokens * (a.expert_layers() < a.layers ? a.intermediate : 0),
+      tokens * (a.expert_layers() < a.feed_forwards() ? a.intermediate : 0),
       RowsOfExperts(w, TokensOfExperts(w, tokens)) * a.expert_intermediate);
   const int64_t feed_forward = inner * FeedForwardTransientWidth(w);
   const int64_t context = tokens * a.context_width() * width.element;
+  // Of a state space what its products and its convolution make, and its scan.
+  const int64_t state_space =
+      a.state_space_layers > 0
+          ? tokens *
+                (a.state_projection_width() + a.state_channels() +
+                 2 * a.state_width()) *
+                width.element
+          : 0;
   return 2 * tokens * a.hidden * width.wide +
-         std::max(AttentionTransients(w) + context,
-                  PositionBiasBytes(w) + feed_forward);
+         std::max({AttentionTransients(w) + context,
+                   PositionBiasBytes(w) + feed_forward,
+                   state_space});
 }
 
 }  // namespace trainfare::model

@@ -5,12 +5,16 @@
 
 #include <cstdint>
 
+#include "model/architecture.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
 
 // Gradients inside the block that a backward pass is in, at their most.
-int64_t BlockGradientBytes(const Workload& workload, bool experts);
+int64_t BlockGradientBytes(const Workload& workload, const BlockParts& parts);
+inline int64_t BlockGradientBytes(const Workload& workload, bool experts) {
+  return BlockGradientBytes(workload, TransformerBlock(experts));
+}
 
 // A forward pass that keeps nothing: queries, keys, values and context.
 int64_t ForwardTransients(const Workload& workload);

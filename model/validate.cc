@@ -54,7 +54,8 @@ double LargestSum(const Workload& w) {
                                   latent,
                                   real(a.query_width()),
                                   real(a.context_width()),
-                                  real(a.key_value_up_width())});
+                                  real(a.key_value_up_width()),
+                                  real(a.state_projection_width())});
   const double experts = real(a.experts) * real(a.expert_intermediate) +
                          real(a.shared_intermediate);
   const double block =
@@ -69,13 +70,16 @@ double LargestSum(const Workload& w) {
   const double activations = tokens * (h + real(a.intermediate)) * layers +
                              pairs * real(a.heads) +
                              tokens * real(a.vocabulary);
+  const double scans = tokens * layers * real(a.state_width()) *
+                       real(a.state_size + a.state_chunk);
   const double compression = weights * real(w.compression.rank);
   // Five iterations over a matrix of m x n, m <= n: 4 m m n + 2 m m m each.
   const double muon = w.optimizer.kind == OptimizerKind::kMuon
                           ? weights * 5 * std::max(h, latent)
                           : 0;
-  return kFlops * (tokens * weights + 4 * pairs * widest + compression + muon) +
-         kTouchedBytes * (activations + weights);
+  return kFlops * (tokens * weights + 4 * pairs * widest + 2 * scans +
+                   compression + muon) +
+         kTouchedBytes * (activations + scans + weights);
 }
 
 // A quarter of what 64 bits hold.
@@ -221,8 +225,6 @@ void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(a.experts, 0, kMostExperts, "model.experts");
   RequireCount(
       a.shared_intermediate, 0, kLargestDimension, "model.shared_intermediate");
-  RequireCount(a.dense_layers, 0, a.layers, "model.dense_layers");
-  RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
   if (a.experts == 0) return;
   RequireCount(a.experts * a.expert_layers(),
                0,
@@ -235,6 +237,85 @@ void ValidateExpertBlocks(const Architecture& a) {
   ValidateExpertGroups(a);
 }
 
+// What blocks of other parts than attention and a feed-forward are counted
+// beside.
+void ValidateBesideOtherBlocks(const Architecture& a) {
+  struct Beside {
+    std::string_view what;
+    bool asked;
+  };
+  const std::string_view key = a.state_space_layers > 0
+                                   ? "state_space_layers: expected 0"
+                                   : "single_part_blocks: expected false";
+  for (const Beside& one : std::to_array<Beside>(
+           {{"a family that is no decoder", a.family != Family::kDecoder},
+            {"windowed_layers", a.windowed_layers > 0},
+            {"unrotated_layers", a.unrotated_layers > 0},
+            {"relative positions", a.position_kind == PositionKind::kRelative},
+            {"parallel_block", a.parallel_block || a.shared_norm},
+            {"dense_layers", a.dense_layers > 0},
+            {"expert_period", a.expert_period > 1},
+            {"next_token_blocks", a.next_token_blocks > 0}})) {
+    if (!one.asked) continue;
+    throw InputError(fmt::format("model.{} beside {}", key, one.what));
+  }
+}
+
+void ValidateStateSpace(const Architecture& a) {
+  RequireCount(a.state_heads, 1, kLargestDimension, "model.state_heads");
+  RequireCount(
+      a.state_head_size, 1, kLargestDimension, "model.state_head_size");
+  RequireCount(a.state_width(),
+               1,
+               kLargestDimension,
+               "model.state_heads x state_head_size");
+  RequireCount(a.state_size, 1, kLargestDimension, "model.state_size");
+  RequireCount(a.state_groups, 1, a.state_heads, "model.state_groups");
+  if (a.state_heads % a.state_groups != 0) {
+    throw InputError(
+        fmt::format("model.state_groups: expected a divisor of state_heads = "
+                    "{}, got {}",
+                    a.state_heads,
+                    a.state_groups));
+  }
+  RequireCount(
+      a.state_groups * a.state_size, 1, kLargestDimension, "model.state_size");
+  RequireCount(
+      a.state_convolution, 1, kLargestDimension, "model.state_convolution");
+  RequireCount(a.state_chunk, 1, kLongestSequence, "model.state_chunk");
+}
+
+// Blocks that are no Transformer's: of state spaces, or of one part each.
+void ValidateOtherBlocks(const Architecture& a) {
+  RequireCount(a.feed_forward_layers,
+               0,
+               a.single_part_blocks ? a.layers : 0,
+               "model.feed_forward_layers");
+  RequireCount(a.state_space_layers, 0, a.mixers(), "model.state_space_layers");
+  if (a.state_space_layers > 0) ValidateStateSpace(a);
+  if (a.other_blocks()) ValidateBesideOtherBlocks(a);
+}
+
+// The same of what a step does with them.
+void ValidateStepOfOtherBlocks(const Workload& w) {
+  if (!w.architecture.other_blocks()) return;
+  struct Beside {
+    std::string_view key;
+    bool asked;
+  };
+  for (const Beside& one : std::to_array<Beside>(
+           {{"trainable.lora", w.trainable.lora_rank > 0},
+            {"trainable.frozen_layers", w.trainable.frozen_layers > 0},
+            {"checkpointed_blocks", w.checkpointed_blocks > 0},
+            {"operation_checkpointing", w.operation_checkpointing}})) {
+    if (!one.asked) continue;
+    throw InputError(
+        fmt::format("{}: expected none with model.state_space_layers or "
+                    "single_part_blocks, where it is not counted",
+                    one.key));
+  }
+}
+
 // The parts of today's blocks, and that they go together.
 void ValidateBlock(const Architecture& a) {
   ValidateAttention(a);
@@ -245,6 +326,9 @@ void ValidateBlock(const Architecture& a) {
         "model.unit_output_rows: expected false, or a decoder that predicts "
         "tokens by untied_output, got true");
   }
+  RequireCount(a.dense_layers, 0, a.layers, "model.dense_layers");
+  RequireCount(a.expert_period, 1, kMostLayers, "model.expert_period");
+  ValidateOtherBlocks(a);
   ValidateExpertBlocks(a);
   RequireCount(a.next_token_blocks, 0, kMostLayers, "model.next_token_blocks");
   if (a.next_token_blocks > 0 && !PredictsNextToken(a)) {
@@ -626,6 +710,7 @@ void Validate(const Workload& w) {
   }
   ValidateArchitecture(a);
   ValidateSharedBlocks(w);
+  ValidateStepOfOtherBlocks(w);
   ValidateTrainable(w);
   ValidateLoadFactor(w);
   ValidateExperts(w);

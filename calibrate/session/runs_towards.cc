@@ -39,6 +39,7 @@ constexpr int64_t Architecture::*const kWidths[] = {
     &Architecture::intermediate,
     &Architecture::expert_intermediate,
     &Architecture::shared_intermediate,
+    &Architecture::state_heads,
     &Architecture::latent_query,
     &Architecture::latent_key_value};
 
@@ -71,6 +72,8 @@ Architecture Lower(const Architecture& whole, int64_t layers) {
   a.dense_layers = std::min(part(whole.dense_layers), layers);
   a.expert_period = std::min(whole.expert_period,
                              std::max<int64_t>(1, layers - a.dense_layers));
+  a.feed_forward_layers = part(whole.feed_forward_layers);
+  a.state_space_layers = std::min(part(whole.state_space_layers), a.mixers());
   if (whole.decoder_layers > 0) {
     a.decoder_layers = std::max<int64_t>(1, part(whole.decoder_layers));
   }

@@ -150,41 +150,6 @@ Architecture ReadGraniteMoeShared(const ConfigJson& c) {
   return a;
 }
 
-// Granite 4 where no block is Mamba's: what other types share among experts is
-// all of the feed-forward where there are none. Positions rotate only where the
-// file says so.
-Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
-  Architecture a = ReadGranites(c);
-  c.At("layer_types");
-  CountWords(c, "layer_types", "attention", a.layers);
-  const bool rotates = c.Text("position_embedding_type", "") == "rope";
-  if (!rotates) a.position_kind = model::PositionKind::kNone;
-  const int64_t shared = c.PositiveCount("shared_intermediate_size", 1024);
-  a.experts = c.Count("num_local_experts", 8);
-  const int64_t per_token = c.Count("num_experts_per_tok", 2);
-  if (a.experts > 0) {
-    a.experts_per_token = per_token;
-    a.expert_intermediate = a.intermediate;
-    a.shared_intermediate = shared;
-  } else {
-    a.intermediate = shared;
-    a.joint_gate = true;
-  }
-  c.Expect("normalization_function", "rmsnorm");
-  Ignore(c,
-         {"init_method",
-          "mamba_chunk_size",
-          "mamba_conv_bias",
-          "mamba_d_conv",
-          "mamba_d_head",
-          "mamba_d_state",
-          "mamba_expand",
-          "mamba_n_groups",
-          "mamba_n_heads",
-          "mamba_proj_bias"});
-  return a;
-}
-
 Architecture ReadGptOss(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
   if (a.head_size == 0) a.head_size = 64;
@@ -453,7 +418,6 @@ constexpr std::array kExpertDecoders = {
     ModelType{"glm4_moe", &ReadGlm4Moe},
     ModelType{"gpt_oss", &ReadGptOss},
     ModelType{"granitemoe", &ReadGraniteMoe},
-    ModelType{"granitemoehybrid", &ReadGraniteMoeHybrid},
     ModelType{"granitemoeshared", &ReadGraniteMoeShared},
     ModelType{"hunyuan_v1_moe", &ReadHunYuanMoe},
     ModelType{"kimi_k2",

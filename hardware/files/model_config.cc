@@ -197,6 +197,7 @@ std::vector<ModelType> AllTypes() {
                            LlamaKinTypes(),
                            LayerNormDecoderTypes(),
                            ExpertDecoderTypes(),
+                           StateSpaceTypes(),
                            OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }

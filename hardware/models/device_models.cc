@@ -177,6 +177,13 @@ void RequireSupported(const Device& device,
         device.name,
         workload.trainable.base_bits));
   }
+  if (workload.architecture.state_space_layers > 0 && !kind.state_spaces) {
+    throw model::InputError(fmt::format(
+        "model.state_space_layers: expected 0 on {}, for which no kernels of "
+        "state spaces are known, got {}",
+        device.name,
+        workload.architecture.state_space_layers));
+  }
   if (workload.stack.stochastic_rounding && !kind.stochastic_rounding) {
     throw model::InputError(fmt::format(
         "stochastic_rounding: what it costs is known of NeuronCores alone, "

@@ -245,6 +245,23 @@ int64_t AttentionBytes(const Workload& w,
   return bytes;
 }
 
+int64_t StateSpaceBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t norm_rows = tokens * a.state_groups;
+  int64_t bytes = w.part.OfTokens(tokens) * a.hidden * width.element;
+  bytes +=
+      tokens * (a.state_projection_width() + a.state_width()) * width.element +
+      norm_rows * kSingle;
+  // Layers of a library have the norm and the last product as modules of their
+  // own, which keep what they take (MambaMixer of Megatron-LM).
+  if (RulesOf(w).block == BlockKernels::kHandFused) {
+    bytes += 2 * tokens * a.state_width() * width.element;
+  }
+  bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
+  return bytes + NormBytes(w, tokens);
+}
+
 int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   const Architecture& a = w.architecture;
   const int64_t one = rows * intermediate * Widths(w).element;

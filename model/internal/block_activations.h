@@ -44,6 +44,12 @@ int64_t AttentionBytes(const Workload& workload,
                        int64_t key_length,
                        bool cross);
 
+// One state space and the residual and norm behind it: its norm's result, what
+// the first product made of it and what the scan did, from which the fused
+// kernels of mamba_ssm make all else anew in the pass backward
+// (MambaSplitConv1dScanCombinedFn of ssd_combined.py).
+int64_t StateSpaceBytes(const Workload& workload, int64_t tokens);
+
 // Bytes kept of a feed-forward over so many rows, without its input: what the
 // activation took and gave; with a gate both products and theirs, and,
 // operation by operation, the activation of the gate.

@@ -347,8 +347,8 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
        std::max(StandingGradients(), GradientBytesOfSome(OutputCopies(w_))),
        activations.kept + activations.anew,
        0,
-       BlockGradientBytes(w_, a.last_has_experts()) + WidenedMatrixBytes(w_) +
-           w_.tokens() * a.hidden * Widths(w_).wide});
+       BlockGradientBytes(w_, a.parts_of(a.layers - 1)) +
+           WidenedMatrixBytes(w_) + w_.tokens() * a.hidden * Widths(w_).wide});
 }
 
 // Gradients come as activations go: what both hold together is most where one

@@ -124,6 +124,22 @@ def granite33(*size):
     return llama(*size, 49159, True, config=t.GraniteConfig)
 
 
+def granite4(hidden, heads, kv, inner, shared, vocabulary, state_heads,
+             experts=0, per_token=0):
+    return t.GraniteMoeHybridConfig(
+        hidden_size=hidden, num_attention_heads=heads, num_key_value_heads=kv,
+        intermediate_size=inner, shared_intermediate_size=shared,
+        num_local_experts=experts, num_experts_per_tok=per_token,
+        num_hidden_layers=40, vocab_size=vocabulary, tie_word_embeddings=True,
+        layer_types=4 * (5 * ["mamba"] + ["attention"] + 4 * ["mamba"]),
+        mamba_n_heads=state_heads, mamba_d_head=64, mamba_d_state=128)
+
+
+def bamba():
+    return t.BambaConfig(vocab_size=128256, mamba_d_state=128,
+                         attn_layer_indices=[9, 18, 27])
+
+
 def olmo3(*size):
     return llama(*size, 100278, config=t.Olmo3Config)
 
@@ -208,6 +224,13 @@ PRESETS = {
                             config=t.GraniteConfig),
     "granite-3.3-2b": granite33(40, 2048, 32, 8, 8192),
     "granite-3.3-8b": granite33(40, 4096, 32, 8, 12800),
+    "granite-4.0-h-micro": granite4(2048, 32, 8, 8192, 8192, 100352, 64),
+    "granite-4.0-h-tiny": granite4(1536, 12, 4, 512, 1024, 100352, 48, 64, 6),
+    "granite-4.0-h-small": granite4(4096, 32, 8, 768, 1536, 100352, 128, 72,
+                                    10),
+    "granite-4.0-tiny-preview": granite4(1536, 12, 4, 512, 1024, 49160, 48, 62,
+                                         6),
+    "bamba-9b": bamba(),
     "stablelm-3b": llama(32, 2560, 32, 32, 6912, 50304,
                          config=t.StableLmConfig),
     "stablelm-2-1.6b": llama(24, 2048, 32, 32, 5632, 100352,

@@ -222,6 +222,11 @@ TEST_CASE(
            {"nvidia/nemotron-3-8b-base-4k", "nemotron-3-8b"},
            {"nemotron4-15b", "nemotron-4-15b"},
            {"nemotron-8b", "nemotron-3-8b"},
+           {"nvidia/Nemotron-H-56B-Base-8K", "nemotron-h-56b"},
+           {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+            "nemotron-3-nano-30b-a3b"},
+           {"ibm-granite/granite-4.0-h-tiny-base", "granite-4.0-h-tiny"},
+           {"ibm-ai-platform/Bamba-9B-v2", "bamba-9b"},
            {"nvidia/Minitron-4B-Base", "minitron-4b"},
            {"nvidia/Minitron-8B-Base", "minitron-8b"},
            {"nvidia/Nemotron-Mini-4B-Instruct", "minitron-4b"},
@@ -346,7 +351,7 @@ TEST_CASE("a model of another shape is no preset") {
                            "microsoft/Phi-3-small-8k-instruct",
                            "microsoft/Phi-4-multimodal-instruct",
                            "allenai/OLMo-7B-0724-hf",
-                           "nvidia/Nemotron-H-8B-Base-8K",
+                           "nvidia/Nemotron-H-4B-Base-8K",
                            "nvidia/NVIDIA-Nemotron-Nano-9B-v2",
                            "swiss-ai/Apertus-8B-2509",
                            "EleutherAI/pythia-14m",
@@ -506,9 +511,9 @@ TEST_CASE("a family's name has its members suggested") {
   CHECK(message("phi3").find("\"phi-3-mini\"") != std::string::npos);
   CHECK(message("gemma2").find("gemma-2-") != std::string::npos);
   // The spelling is near, the blocks are not.
-  CHECK(message("nvidia/Nemotron-H-8B-Base-8K") ==
-        "unknown model \"nvidia/Nemotron-H-8B-Base-8K\"; see trainfare list "
-        "models");
+  CHECK(message("nvidia/Nemotron-3-Super-120B-A12B") ==
+        "unknown model \"nvidia/Nemotron-3-Super-120B-A12B\"; see trainfare "
+        "list models");
   CHECK(message("microsoft/deberta-v3-base") ==
         "unknown model \"microsoft/deberta-v3-base\"; see trainfare list "
         "models");

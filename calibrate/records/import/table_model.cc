@@ -78,6 +78,11 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   }
   const bool wide = hidden.value_or(a.hidden) != a.hidden ||
                     heads.value_or(a.heads) != a.heads;
+  if (a.other_blocks() && (wide || layers.value_or(a.layers) != a.layers)) {
+    throw Unused{
+        fmt::format("model: which blocks of {} are state spaces is not stated",
+                    row["model"])};
+  }
   if (layers && *layers != a.layers) {
     a.windowed_layers = a.windowed_layers * *layers / a.layers;
     a.unrotated_layers = a.unrotated_layers * *layers / a.layers;

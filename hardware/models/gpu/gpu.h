@@ -78,6 +78,7 @@ struct GpuKind {
                              .trainer_device = "cuda",
                              .runs = &kGpuRuns,
                              .few_bits = true,
+                             .state_spaces = true,
                              .power = PowerLevelsOf};
 
   template <class T>

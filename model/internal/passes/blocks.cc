@@ -14,6 +14,7 @@
 #include "model/internal/passes/norms.h"
 #include "model/internal/passes/positions.h"
 #include "model/internal/passes/products.h"
+#include "model/internal/passes/state_space.h"
 #include "model/logits.h"
 #include "model/trainable.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 LayerGroup NextTokenGroup(const Pass& pass) {
   const Architecture& a = pass.architecture;
-  return {a.next_token_blocks, a.experts > 0};
+  return {a.next_token_blocks, TransformerBlock(a.experts > 0)};
 }
 
 // Positions of a side of so many tokens, where each block has its own.
@@ -51,9 +52,13 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   const int64_t tokens = w.tokens();
+  if (group.parts.feed_forward != FeedForwardKind::kNone) {
+    FeedForwardBackward(pass, tokens, group.parts.experts());
+  }
+  if (group.parts.mixer == Mixer::kStateSpace) StateSpaceBackward(pass, tokens);
+  if (group.parts.mixer != Mixer::kAttention) return;
   const AttentionShape shape =
       SelfAttention(pass, w.sequence_length, group.windowed, group.positions);
-  FeedForwardBackward(pass, tokens, group.experts);
   if (core_again) {
     AttentionCoreForward(
         pass, shape, tokens * a.query_width(), tokens * a.key_width());
@@ -83,10 +88,17 @@ void NextTokenInputForward(Pass& pass) {
 std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {
+  std::vector<LayerGroup> groups;
+  if (a.other_blocks()) {
+    // None of them has a window (model/validate.cc).
+    for (const BlocksAlike& sort : BlocksByParts(a, first, end)) {
+      groups.push_back({sort.count, sort.parts});
+    }
+    return groups;
+  }
   // Which of the blocks have a window is not told: the first of each sort.
   int64_t windowed = a.windowed_layers;
   int64_t unrotated = a.unrotated_layers;
-  std::vector<LayerGroup> groups;
   // Of so many blocks with experts, or without, those from `from` up to `to`.
   const auto add_sorts =
       [&](int64_t count, int64_t from, int64_t to, bool experts) {
@@ -103,9 +115,10 @@ std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
         const int64_t bare = std::min(count - narrow, unrotated);
         windowed -= narrow;
         unrotated -= bare;
-        add({narrow, experts, true, true});
-        add({bare, experts, false, false});
-        add({count - narrow - bare, experts, false, true});
+        const BlockParts parts = TransformerBlock(experts);
+        add({narrow, parts, true, true});
+        add({bare, parts, false, false});
+        add({count - narrow - bare, parts, false, true});
       };
   const int64_t below = a.expert_layers_below(first);
   const int64_t up_to = a.expert_layers_below(end);
@@ -117,19 +130,25 @@ std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
 void LayerForward(Pass& pass, const LayerGroup& group) {
   const Workload& w = pass.workload;
   const int64_t tokens = w.tokens();
-  BlockBiasForward(pass, w.sequence_length);
-  AttentionForward(
-      pass,
-      Attends::kSelf,
-      SelfAttention(pass, w.sequence_length, group.windowed, group.positions),
-      tokens,
-      tokens);
-  FeedForwardForward(pass, tokens, group.experts);
+  if (group.parts.mixer == Mixer::kAttention) {
+    BlockBiasForward(pass, w.sequence_length);
+    AttentionForward(
+        pass,
+        Attends::kSelf,
+        SelfAttention(pass, w.sequence_length, group.windowed, group.positions),
+        tokens,
+        tokens);
+  } else if (group.parts.mixer == Mixer::kStateSpace) {
+    StateSpaceForward(pass, tokens);
+  }
+  if (group.parts.feed_forward != FeedForwardKind::kNone) {
+    FeedForwardForward(pass, tokens, group.parts.experts());
+  }
 }
 
-int64_t KeptProductBytes(const Workload& workload, bool experts) {
+int64_t KeptProductBytes(const Workload& workload, const BlockParts& parts) {
   Pass pass(workload);
-  LayerForward(pass, {.count = 1, .experts = experts});
+  LayerForward(pass, {.count = 1, .parts = parts});
   return KeptResultBytes(pass.list, pass.element);
 }
 

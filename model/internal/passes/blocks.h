@@ -10,16 +10,16 @@
 
 namespace trainfare::model::internal {
 
-// Blocks that are alike: with experts or a plain feed-forward, with a window or
-// without, with positions or without.
+// Blocks that are alike: in their parts, with a window or without, with
+// positions or without.
 struct LayerGroup {
   int64_t count = 0;
-  bool experts = false;
+  BlockParts parts = TransformerBlock(/*experts=*/false);
   bool windowed = false;
   bool positions = true;
 };
 // Those from `first` up to `end`, as they stand in the model; where blocks with
-// experts and without take turns, these first.
+// experts and without take turns, these first, and so of other parts.
 std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
                                       int64_t first,
                                       int64_t end);
@@ -31,8 +31,8 @@ void LayerForward(Pass& pass, const LayerGroup& group);
 void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again);
 
 // Bytes of the products' results that one block keeps where its operations run
-// again, with experts or without.
-int64_t KeptProductBytes(const Workload& workload, bool experts);
+// again.
+int64_t KeptProductBytes(const Workload& workload, const BlockParts& parts);
 
 // A block of the decoder of two sides.
 void DecoderLayerForward(Pass& pass);

@@ -52,13 +52,16 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
     casts.Add(count * feed_forward * h * intermediate,
               count * matrices * CastLaunches(w, bias));
   };
-  const int64_t layers = a.shared_blocks ? 1 : a.layers;
+  const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
   attention(layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
+  casts.Add(
+      a.state_space_layers * h * (a.state_projection_width() + a.state_width()),
+      2 * a.state_space_layers);
   attention(2 * a.decoder_layers, 3);
   const int64_t upper = a.next_token_blocks;
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
-  dense(a.blocks_with_weights() - with_experts,
+  dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) - with_experts,
         a.intermediate,
         a.feed_forward_bias);
   if (a.experts > 0) {
@@ -71,8 +74,9 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   if (pass.FusedPasses()) {
     // The fused layers add the biases of outputs, and of what goes into the
     // feed-forward, in fp32.
-    casts.launches -= 2 * layers + 3 * a.decoder_layers;
-    casts.launches -= layers + a.decoder_layers;
+    const int64_t widening = a.shared_blocks ? 1 : a.feed_forwards();
+    casts.launches -= layers + widening + 3 * a.decoder_layers;
+    casts.launches -= widening + a.decoder_layers;
   }
   return casts;
 }

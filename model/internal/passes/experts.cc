@@ -57,11 +57,17 @@ void SharedExpertForward(Pass& pass, int64_t tokens) {
   const int64_t wide = a.shared_intermediate;
   if (wide == 0) return;
   const int64_t h = a.hidden;
-  BlockGemm(pass, "feed-forward gate", tokens, wide, h);
-  AdapterForward(pass, Matrix::kFeedForwardGate, tokens, wide, h);
+  if (a.gated) {
+    BlockGemm(pass, "feed-forward gate", tokens, wide, h);
+    AdapterForward(pass, Matrix::kFeedForwardGate, tokens, wide, h);
+  }
   BlockGemm(pass, "feed-forward in", tokens, wide, h);
   AdapterForward(pass, Matrix::kFeedForwardIn, tokens, wide, h);
-  GatedActivation(pass, tokens * wide);
+  if (a.gated) {
+    GatedActivation(pass, tokens * wide);
+  } else {
+    ActivationAlone(pass, "gelu", tokens * wide);
+  }
   BlockGemm(pass, "feed-forward out", tokens, h, wide);
   AdapterForward(pass, Matrix::kFeedForwardOut, tokens, h, wide);
   if (a.shared_expert_gate) pass.Gemm("shared expert gate", tokens, 1, h);
@@ -77,9 +83,18 @@ void SharedExpertBackward(Pass& pass, int64_t tokens) {
   pass.Elementwise(
       "shared expert gradient", tokens * h, 2 * pass.element, pass.element, 2);
   LinearBackward(pass, Matrix::kFeedForwardOut, tokens, h, wide, false);
-  GatedActivationBackward(pass, tokens * wide);
-  LinearBackward(
-      pass, Matrix::kFeedForwardGate, tokens, wide, h, false, Input::kNarrowed);
+  if (a.gated) {
+    GatedActivationBackward(pass, tokens * wide);
+    LinearBackward(pass,
+                   Matrix::kFeedForwardGate,
+                   tokens,
+                   wide,
+                   h,
+                   false,
+                   Input::kNarrowed);
+  } else {
+    ActivationAloneBackward(pass, "gelu gradient", tokens * wide);
+  }
   LinearBackward(
       pass, Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
 }

@@ -50,6 +50,8 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
     case Matrix::kFeedForwardOut:
       return &LoraMatrices::feed_forward_out;
     case Matrix::kNextToken:
+    case Matrix::kStateSpaceIn:
+    case Matrix::kStateSpaceOut:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:

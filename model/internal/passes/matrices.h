@@ -17,6 +17,8 @@ enum class Matrix {
   kKeyValueDown,
   kKeyValueUp,
   kOutput,
+  kStateSpaceIn,
+  kStateSpaceOut,
   kFeedForwardGate,
   kFeedForwardIn,
   kFeedForwardOut,

@@ -9,6 +9,7 @@
 //                of them, kept_operations
 //   attention    projections and all around attention_scores, the core, and
 //                positions; attention_shape has the extents
+//   state_space  projections, convolution, scan and gated norm of Mamba-2
 //   feed_forward dense; else experts, among which expert_rows divides tokens;
 //                activation_functions of both
 //   head         above the blocks; its loss

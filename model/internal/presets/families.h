@@ -12,5 +12,6 @@ namespace trainfare::model::internal {
 std::vector<Architecture> LlamaKinPresets();
 std::vector<Architecture> LayerNormPresets();
 std::vector<Architecture> ExpertPresets();
+std::vector<Architecture> StateSpacePresets();
 
 }  // namespace trainfare::model::internal

@@ -40,6 +40,7 @@ TEST_CASE("files as Transformers saves them are read, of every type") {
 TEST_CASE("a key that a saved file lacks is as its class has it") {
   constexpr auto kOfScript =
       std::to_array<std::pair<std::string_view, std::string_view>>({
+          {"bamba", "attn_layer_indices"},
           {"gemma3_text", "num_hidden_layers"},
           {"cohere", "use_qk_norm"},
           {"dots1", "first_k_dense_replace"},

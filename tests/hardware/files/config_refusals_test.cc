@@ -294,9 +294,32 @@ TEST_CASE("values that no such key has are refused by their place") {
              "8:26: moe_intermediate_size: expected intermediate_size = 128, "
              "got 64"},
         Case{"granitemoehybrid",
-             R"("layer_types": ["attention", "mamba", "mamba", "mamba"])",
-             "8:30: layer_types[1]: expected full_attention or attention, got "
-             "\"mamba\"; other blocks are not counted"},
+             R"("layer_types": ["attention", "rwkv", "mamba", "mamba"])",
+             "8:30: layer_types[1]: expected attention or mamba, got "
+             "\"rwkv\""},
+        Case{"granitemoehybrid",
+             R"("layer_types": ["attention", "mamba", "mamba", "mamba"],
+                "mamba_n_heads": 3)",
+             "9:34: mamba_n_heads: expected heads that are 128 wide together, "
+             "got 3"},
+        Case{
+            "bamba",
+            R"("attn_layer_indices": [4])",
+            "8:24: attn_layer_indices[0]: expected a block from 0 to 3, got 4"},
+        Case{"nemotron_h",
+             R"("hybrid_override_pattern": "M-M")",
+             "8:28: hybrid_override_pattern: expected 4 blocks, got 3"},
+        Case{"nemotron_h",
+             R"("hybrid_override_pattern": "M-MG")",
+             "8:28: hybrid_override_pattern[3]: expected M, *, - or E, got "
+             "\"G\"; other blocks are not counted"},
+        Case{"nemotron_h",
+             R"("hybrid_override_pattern": "M-ME", "n_routed_experts": 4)",
+             "8:28: hybrid_override_pattern: expected feed-forwards all with "
+             "experts or all without"},
+        Case{"nemotron_h",
+             R"("moe_latent_size": 16)",
+             "8:20: moe_latent_size: expected none, got 16"},
         Case{"granitemoehybrid", "", "1:1: layer_types: missing"},
         Case{"ernie4_5_moe",
              R"("moe_layer_interval": 2)",

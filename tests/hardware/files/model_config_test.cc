@@ -347,6 +347,31 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
            "max_position_embeddings": 64, "mamba_n_heads": 16,
            "layer_types": ["attention", "attention"]})",
        6928896},
+      // nvidia/Nemotron-H-8B-Base-8K and NVIDIA-Nemotron-3-Nano-30B-A3B: what is
+      // by hand in tests/model/state_space_test.cc
+      {R"({"model_type": "nemotron_h", "num_hidden_layers": 52,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 8, "attention_head_dim": 128,
+           "intermediate_size": 21504, "vocab_size": 131072,
+           "max_position_embeddings": 8192, "mamba_num_heads": 128,
+           "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+           "chunk_size": 128, "conv_kernel": 4, "expand": 2,
+           "mlp_hidden_act": "relu2", "use_conv_bias": true,
+           "hybrid_override_pattern":
+           "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"})",
+       8100852736},
+      {R"({"model_type": "nemotron_h", "num_hidden_layers": 52,
+           "hidden_size": 2688, "num_attention_heads": 32,
+           "num_key_value_heads": 2, "head_dim": 128,
+           "intermediate_size": 1856, "vocab_size": 131072,
+           "max_position_embeddings": 262144, "mamba_num_heads": 64,
+           "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+           "n_routed_experts": 128, "num_experts_per_tok": 6,
+           "moe_intermediate_size": 1856, "n_shared_experts": 1,
+           "moe_shared_expert_intermediate_size": 3712, "expand": 2,
+           "hybrid_override_pattern":
+           "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"})",
+       31577937344},
       // baidu/ERNIE-4.5-21B-A3B-PT
       {R"({"model_type": "ernie4_5_moe", "num_hidden_layers": 28,
            "hidden_size": 2560, "num_attention_heads": 20,
@@ -518,22 +543,24 @@ TEST_CASE("a config.json says what no type has by its name") {
 TEST_CASE("a config.json whose blocks are not counted is refused by name") {
   CHECK(Refusal(R"({"model_type": "longt5"})")
             .starts_with("model_type: unknown type \"longt5\""));
-  CHECK(Refusal(R"({"model_type": "lama"})") ==
-        "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "albert, arcee, baichuan, bart, bert, bloom, camembert, chatglm, "
-        "codegen, cohere, cohere2, dbrx, deepseek, deepseek_v2, "
-        "deepseek_v3, distilbert, dots1, electra, ernie4_5, "
-        "ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "
-        "gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, "
-        "gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
-        "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
-        "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, "
-        "llama, llama4_text, m2m_100, marian, mbart, megatron-bert, "
-        "minicpm, ministral, mistral, mixtral, modernbert, mpt, mt5, "
-        "nemotron, olmo, olmo2, olmo3, olmoe, openai-gpt, opt, pegasus, "
-        "persimmon, phi, phi3, phimoe, qwen, qwen2, qwen2_moe, qwen3, "
-        "qwen3_moe, roberta, seed_oss, smollm3, stablelm, starcoder2, "
-        "t5, umt5, vaultgemma, xlm-roberta");
+  CHECK(
+      Refusal(R"({"model_type": "lama"})") ==
+      "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
+      "albert, arcee, baichuan, bamba, bart, bert, bloom, camembert, chatglm, "
+      "codegen, cohere, cohere2, dbrx, deepseek, deepseek_v2, "
+      "deepseek_v3, distilbert, dots1, electra, ernie4_5, "
+      "ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "
+      "gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, "
+      "gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
+      "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
+      "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, "
+      "llama, llama4_text, m2m_100, marian, mbart, megatron-bert, "
+      "minicpm, ministral, mistral, mixtral, modernbert, mpt, mt5, "
+      "nemotron, nemotron_h, olmo, olmo2, olmo3, olmoe, openai-gpt, opt, "
+      "pegasus, "
+      "persimmon, phi, phi3, phimoe, qwen, qwen2, qwen2_moe, qwen3, "
+      "qwen3_moe, roberta, seed_oss, smollm3, stablelm, starcoder2, "
+      "t5, umt5, vaultgemma, xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

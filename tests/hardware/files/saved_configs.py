@@ -20,12 +20,12 @@ import transformers as t
 FEW = {"num_hidden_layers": 4}
 # Its class says nothing of how many experts a token is sent to.
 DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
-# Nor do these of how many there are, or of blocks without Mamba's.
+# Nor do these of how many there are, or of which blocks are Mamba's.
 DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
-ATTENTION = {**FEW, "layer_types": 4 * ["attention"]}
+HYBRID = {**FEW, "layer_types": ["mamba", "attention", "mamba", "mamba"]}
 TYPES = {
-    "albert": FEW, "arcee": FEW, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
+    "albert": FEW, "arcee": FEW, "bamba": {**FEW, "attn_layer_indices": [1]}, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
     "cohere": {**FEW, "use_qk_norm": True},
     "cohere2": FEW, "dbrx": {"n_layers": 4}, "deepseek_v2": DEEPSEEK, "deepseek_v3": FEW,
     "distilbert": {}, "dots1": DOTS, "electra": FEW, "ernie4_5": FEW,
@@ -34,7 +34,7 @@ TYPES = {
     "gemma3_text": {"num_hidden_layers": 7}, "glm": FEW, "glm4": FEW,
     "glm4_moe": {**FEW, "use_qk_norm": True}, "gpt2": {}, "gpt_bigcode": FEW,
     "gpt_neo": {}, "gpt_neox": FEW, "gpt_oss": FEW, "gptj": {}, "granite": FEW,
-    "granitemoe": FEW, "granitemoehybrid": ATTENTION, "granitemoeshared": FEW,
+    "granitemoe": FEW, "granitemoehybrid": HYBRID, "granitemoeshared": FEW,
     "helium": FEW, "hunyuan_v1_dense": {**FEW, "head_dim": 128},
     "hunyuan_v1_moe": {**FEW, "head_dim": 128},
     "llama": FEW, "llama4_text": {**FEW, "interleave_moe_layer_step": 2},

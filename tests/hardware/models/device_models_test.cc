@@ -235,6 +235,18 @@ TEST_CASE("lengths that a device compiles need a time that somebody knows") {
       model::InputError);
 }
 
+TEST_CASE("state spaces are for devices that have their kernels") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("granite-4.0-h-micro");
+  w.precision = model::Precision::kBf16;
+  CHECK_NOTHROW(RequireSupported(DeviceCatalog::Shipped().Find("h100_sxm"), w));
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(DeviceCatalog::Shipped().Find("tpu_v3"), w),
+      "model.state_space_layers: expected 0 on tpu_v3, for which no kernels of "
+      "state spaces are known, got 36",
+      model::InputError);
+}
+
 TEST_CASE("weights of few bits are for devices that widen them") {
   model::Workload w;
   w.architecture = model::FindArchitecture("llama-3.1-8b");

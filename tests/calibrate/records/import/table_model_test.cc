@@ -69,5 +69,14 @@ TEST_CASE("a model of a family has its blocks and a row's dimensions") {
   CHECK(nemotron.activation == model::Activation::kReluSquared);
 }
 
+// Which of fewer blocks are state spaces no column says.
+TEST_CASE("a model of state spaces is as its name has it") {
+  const model::Architecture hybrid =
+      NetworkOf("nemotron-h-56b", "8192,118,64,8,32768,131072");
+  CHECK(hybrid == model::FindArchitecture("nemotron-h-56b"));
+  CHECK(ReasonOfDecoder(RowOf("nemotron-h-56b", "8192,20,64,8,32768,131072")) ==
+        "model: which blocks of nemotron-h-56b are state spaces is not stated");
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

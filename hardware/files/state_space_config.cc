@@ -1,0 +1,270 @@
+// Decoders that mix tokens by state spaces (Mamba-2), in all of their blocks or
+// in most.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hardware/files/config_json.h"
+#include "hardware/files/decoder_parts.h"
+#include "hardware/files/model_config_types.h"
+
+namespace trainfare::hardware {
+namespace {
+
+using model::Architecture;
+using nlohmann::json;
+
+// What a type calls the dimensions of its state spaces, and what its class has
+// where its file does not say.
+struct StateSpaceKeys {
+  const char* heads;
+  const char* head_size;
+  const char* size;
+  const char* groups;
+  const char* convolution;
+  const char* chunk;
+  const char* filter_bias;
+  const char* product_bias;
+  int64_t usual_heads;
+  int64_t usual_size;
+  int64_t usual_chunk;
+  // Of all heads together, where another key says so much; 0: none does.
+  int64_t width = 0;
+};
+constexpr StateSpaceKeys kKeysOfGranite = {"mamba_n_heads",
+                                           "mamba_d_head",
+                                           "mamba_d_state",
+                                           "mamba_n_groups",
+                                           "mamba_d_conv",
+                                           "mamba_chunk_size",
+                                           "mamba_conv_bias",
+                                           "mamba_proj_bias",
+                                           128,
+                                           256,
+                                           256};
+
+StateSpaceKeys KeysOfGranite(const ConfigJson& c, const Architecture& a) {
+  StateSpaceKeys keys = kKeysOfGranite;
+  keys.width = c.PositiveCount("mamba_expand", 2) * a.hidden;
+  return keys;
+}
+
+void ReadStateSpaces(const ConfigJson& c,
+                     const StateSpaceKeys& keys,
+                     Architecture& a) {
+  a.state_heads = c.PositiveCount(keys.heads, keys.usual_heads);
+  // "auto" is as wide as heads divide them all.
+  const bool divided = !c.Has(keys.head_size) || c.At(keys.head_size) == "auto";
+  a.state_head_size =
+      divided ? keys.width / a.state_heads : c.PositiveCount(keys.head_size);
+  if (a.state_width() != keys.width && keys.width > 0) {
+    c.Expected(keys.heads,
+               fmt::format("heads that are {} wide together", keys.width),
+               json(a.state_heads));
+  }
+  a.state_size = c.PositiveCount(keys.size, keys.usual_size);
+  a.state_groups = c.PositiveCount(keys.groups, 1);
+  a.state_convolution = c.PositiveCount(keys.convolution, 4);
+  a.state_chunk = c.PositiveCount(keys.chunk, keys.usual_chunk);
+  c.Expect(keys.filter_bias, true);
+  c.Expect(keys.product_bias, false);
+}
+
+// Granite 4, and Bamba before it: what other types share among experts is all of
+// the feed-forward where there are none. Positions rotate only where the file
+// says so.
+Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
+  Architecture a = ReadGranites(c);
+  c.At("layer_types");
+  int64_t block = 0;
+  for (const json& one : c.List("layer_types", a.layers, "words")) {
+    if (one == "mamba") {
+      ++a.state_space_layers;
+    } else if (one != "attention" && one != "full_attention") {
+      c.Expected(
+          fmt::format("layer_types[{}]", block), "attention or mamba", one);
+    }
+    ++block;
+  }
+  const bool rotates = c.Text("position_embedding_type", "") == "rope";
+  if (!rotates) a.position_kind = model::PositionKind::kNone;
+  const int64_t shared = c.PositiveCount("shared_intermediate_size", 1024);
+  a.experts = c.Count("num_local_experts", 8);
+  const int64_t per_token = c.Count("num_experts_per_tok", 2);
+  if (a.experts > 0) {
+    a.experts_per_token = per_token;
+    a.expert_intermediate = a.intermediate;
+    a.shared_intermediate = shared;
+  } else {
+    a.intermediate = shared;
+    a.joint_gate = true;
+  }
+  c.Expect("normalization_function", "rmsnorm");
+  Ignore(c, {"init_method"});
+  if (a.state_space_layers > 0) {
+    ReadStateSpaces(c, KeysOfGranite(c, a), a);
+  } else {
+    Ignore(c,
+           {"mamba_chunk_size",
+            "mamba_conv_bias",
+            "mamba_d_conv",
+            "mamba_d_head",
+            "mamba_d_state",
+            "mamba_expand",
+            "mamba_n_groups",
+            "mamba_n_heads",
+            "mamba_proj_bias"});
+  }
+  return a;
+}
+
+// Blocks of a list of their numbers.
+int64_t CountBlocks(const ConfigJson& c, const char* key, int64_t layers) {
+  if (!c.Has(key)) return 0;
+  const json& list = c.At(key);
+  if (!list.is_array()) c.Expected(key, "a list of blocks", list);
+  std::set<int64_t> blocks;
+  for (const json& block : list) {
+    if (!block.is_number_integer() || block < 0 || block >= layers) {
+      c.Expected(fmt::format("{}[{}]", key, blocks.size()),
+                 fmt::format("a block from 0 to {}", layers - 1),
+                 block);
+    }
+    blocks.insert(block.get<int64_t>());
+  }
+  return std::ssize(blocks);
+}
+
+// Half of each head of attention rotates.
+Architecture ReadBamba(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
+  a.rotary_head_size = std::min<int64_t>(c.PositiveCount("attn_rotary_emb", 64),
+                                         a.query_head_size());
+  if (a.rotary_head_size == a.query_head_size()) a.rotary_head_size = 0;
+  c.Expect("partial_rotary_factor", 0.5);
+  a.state_space_layers =
+      a.layers - CountBlocks(c, "attn_layer_indices", a.layers);
+  ReadStateSpaces(c, KeysOfGranite(c, a), a);
+  Ignore(c, {"num_logits_to_keep", "z_loss_coefficient"});
+  return a;
+}
+
+// The blocks that Nemotron-H's files have, by their letters or their words.
+void ReadBlocks(const ConfigJson& c, Architecture& a) {
+  constexpr const char* kLetters = "hybrid_override_pattern";
+  constexpr const char* kWords = "layers_block_type";
+  std::vector<std::string> blocks;
+  if (c.Has(kWords)) {
+    for (const json& one : c.List(kWords, a.layers, "words")) {
+      blocks.push_back(one.is_string() ? one.get<std::string>() : "");
+    }
+  } else {
+    for (const char letter : c.Text(kLetters, ""))
+      blocks.emplace_back(1, letter);
+  }
+  const char* key = c.Has(kWords) ? kWords : kLetters;
+  if (std::ssize(blocks) != a.layers) {
+    c.Fail(key,
+           fmt::format("expected {} blocks, got {}", a.layers, blocks.size()));
+  }
+  int64_t experts = 0;
+  int64_t number = 0;
+  for (const std::string& block : blocks) {
+    if (block == "M" || block == "mamba") {
+      ++a.state_space_layers;
+    } else if (block == "-" || block == "mlp") {
+      ++a.feed_forward_layers;
+    } else if (block == "E" || block == "moe") {
+      ++a.feed_forward_layers;
+      ++experts;
+    } else if (block != "*" && block != "attention") {
+      c.Fail(fmt::format("{}[{}]", key, number),
+             fmt::format("expected M, *, - or E, got \"{}\"; other blocks are "
+                         "not counted",
+                         block));
+    }
+    ++number;
+  }
+  a.single_part_blocks = true;
+  if (experts == 0) {
+    a.experts = 0;
+  } else if (experts != a.feed_forward_layers) {
+    c.Fail(key, "expected feed-forwards all with experts or all without");
+  }
+}
+
+// NVIDIA 2025, "Nemotron-H": a part a block, and no positions.
+Architecture ReadNemotronH(const ConfigJson& c) {
+  Architecture usual = UsualHeads(8);
+  usual.head_size = c.PositiveCount("attention_head_dim", 128);
+  Architecture a = ReadLlama(c, /*tied=*/false, usual);
+  if (a.head_size == 0) a.head_size = usual.head_size;
+  a.position_kind = model::PositionKind::kNone;
+  a.gated = false;
+  ReadActivation(c, "mlp_hidden_act", "relu2", a);
+  c.Expect("use_bias", false);
+  ExpectDropout(c, "hidden_dropout", 0.0, {"attention_dropout", a.dropout});
+  c.Expect("mamba_hidden_act", "silu");
+  if (!c.IsNull("moe_latent_size") && c.Has("moe_latent_size")) {
+    c.Expected("moe_latent_size", "none", c.At("moe_latent_size"));
+  }
+  a.experts = c.Count("n_routed_experts", 0);
+  ReadBlocks(c, a);
+  const int64_t per_token = c.Count("num_experts_per_tok", 2);
+  const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
+  const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
+                         c.Count("n_shared_experts", 1);
+  if (a.experts > 0) {
+    a.experts_per_token = per_token;
+    a.expert_intermediate = width;
+    a.shared_intermediate = shared;
+  }
+  const StateSpaceKeys keys{.heads = "mamba_num_heads",
+                            .head_size = "mamba_head_dim",
+                            .size = "ssm_state_size",
+                            .groups = "n_groups",
+                            .convolution = "conv_kernel",
+                            .chunk = "chunk_size",
+                            .filter_bias = "use_conv_bias",
+                            .product_bias = "mamba_proj_bias",
+                            .usual_heads = 128,
+                            .usual_size = 128,
+                            .usual_chunk = 128};
+  if (a.state_space_layers > 0) ReadStateSpaces(c, keys, a);
+  Ignore(c,
+         {"expand",
+          "mamba_dt_rank",
+          "mamba_ssm_cache_dtype",
+          "num_logits_to_keep",
+          "partial_rotary_factor",
+          "rescale_prenorm_residual",
+          "residual_in_fp32",
+          "sliding_window",
+          "time_step_floor",
+          "time_step_limit",
+          "time_step_max",
+          "time_step_min",
+          "time_step_rank",
+          "use_mamba_kernels"});
+  return a;
+}
+
+constexpr std::array kStateSpaceTypes = {
+    ModelType{"bamba", &ReadBamba},
+    ModelType{"granitemoehybrid", &ReadGraniteMoeHybrid},
+    ModelType{"nemotron_h", &ReadNemotronH},
+};
+
+}  // namespace
+
+std::span<const ModelType> StateSpaceTypes() { return kStateSpaceTypes; }
+
+}  // namespace trainfare::hardware

@@ -1,0 +1,305 @@
+#include "model/internal/passes/state_space.h"
+
+#include <algorithm>
+
+#include "model/internal/passes/casts.h"
+#include "model/internal/passes/norms.h"
+#include "model/internal/passes/products.h"
+#include "model/rounding.h"
+
+namespace trainfare::model::internal {
+namespace {
+
+// The extents of one scan. What is left of a sequence is a chunk as any other.
+struct Scan {
+  explicit Scan(const Pass& pass)
+      : a(pass.architecture),
+        tokens(pass.workload.tokens()),
+        chunk(std::min(a.state_chunk, pass.workload.sequence_length)),
+        chunks(pass.workload.batch *
+               CeilDivide(pass.workload.sequence_length, chunk)) {}
+
+  // Elements of x and y; of B, and of C; of the steps of time; of the states
+  // that chunks end with; and of C B^T, which groups have.
+  int64_t values() const { return tokens * a.state_width(); }
+  int64_t keys() const { return tokens * a.state_groups * a.state_size; }
+  int64_t steps() const { return tokens * a.state_heads; }
+  int64_t states() const { return chunks * a.state_width() * a.state_size; }
+  int64_t scores() const { return chunks * a.state_groups * chunk * chunk; }
+  // Numbers by which each head scales the scores of its group.
+  int64_t decays() const { return chunks * a.state_heads * chunk * chunk; }
+  int64_t of_heads() const { return chunks * a.state_heads; }
+  int64_t of_groups() const { return chunks * a.state_groups; }
+
+  const Architecture& a;
+  int64_t tokens;
+  int64_t chunk;
+  int64_t chunks;
+};
+
+// Of both sums over time that products are scaled by: dt and A dt, in fp32.
+constexpr int64_t kStepBytes = 2 * kSingle;
+
+// One kernel of products over chunks on chip, `batch` times m x n x k, with what
+// its operands are scaled by: exponentials of differences of sums over time.
+struct ChunkProduct {
+  KernelName name;
+  int64_t batch;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  int64_t read;
+  int64_t written;
+  int64_t scaled = 0;  // numbers that an exponential scales
+};
+
+void Push(Pass& pass, const ChunkProduct& product) {
+  Kernel& kernel = pass.Push(product.name,
+                             KernelKind::kBatchedGemm,
+                             product.batch * product.m * product.n);
+  kernel.gemm = {product.batch, product.m, product.n, product.k};
+  kernel.matrix_flops = 2 * product.batch * product.m * product.n * product.k;
+  kernel.bytes_read = product.read;
+  kernel.bytes_written = product.written;
+  // A difference and two products beside the exponential.
+  kernel.vector_flops = 3 * product.scaled;
+  kernel.special_ops = product.scaled;
+}
+
+// Filters of each channel over the last tokens, and SiLU.
+void Convolution(Pass& pass, const Scan& scan) {
+  pass.Elementwise("causal convolution",
+                   scan.tokens * scan.a.state_channels(),
+                   pass.element,
+                   pass.element,
+                   2 * scan.a.state_convolution + kGeluForwardFlops,
+                   1);
+}
+
+// dt through softplus, and the sums of A dt along each chunk.
+void Decay(Pass& pass, const Scan& scan) {
+  pass.Elementwise("chunk decay", scan.steps(), pass.element, kStepBytes, 4, 2);
+}
+
+// C B^T of each chunk, all of it.
+void Scores(Pass& pass, const Scan& scan) {
+  const Architecture& a = scan.a;
+  Push(pass,
+       {"chunk scores",
+        scan.of_groups(),
+        scan.chunk,
+        scan.chunk,
+        a.state_size,
+        2 * scan.keys() * pass.element,
+        scan.scores() * kSingle});
+}
+
+// The state that each chunk alone ends with, x^T B, and then that of all up to
+// it; `width`: bytes of an element of these.
+void States(Pass& pass, const Scan& scan, int64_t width) {
+  const Architecture& a = scan.a;
+  Push(
+      pass,
+      {"chunk states",
+       scan.of_heads(),
+       a.state_head_size,
+       a.state_size,
+       scan.chunk,
+       (scan.values() + scan.keys()) * pass.element + scan.steps() * kStepBytes,
+       scan.states() * kSingle,
+       scan.steps()});
+  pass.Elementwise("state passing", scan.states(), kSingle, width, 2);
+}
+
+// C h of what came before a chunk, and (C B^T, which decays) x of its own.
+void Outputs(Pass& pass, const Scan& scan) {
+  const Architecture& a = scan.a;
+  Push(pass,
+       {"chunk scan",
+        scan.of_heads(),
+        scan.chunk,
+        a.state_head_size,
+        a.state_size + scan.chunk,
+        (scan.values() + scan.keys() + scan.states()) * pass.element +
+            scan.steps() * kStepBytes + scan.scores() * kSingle,
+        scan.values() * pass.element,
+        scan.decays()});
+  // D x beside it.
+  pass.last().vector_flops += 2 * scan.values();
+}
+
+// Of y and its gate z, groups of channels apart.
+void GatedNorm(Pass& pass, const Scan& scan) {
+  pass.Reduction("gated norm",
+                 scan.tokens * scan.a.state_groups,
+                 scan.values(),
+                 2 * pass.element,
+                 pass.element,
+                 kRmsNormForwardFlops + kGeluForwardFlops + 1,
+                 1);
+  pass.ReadRows(RowReads::kNorm);
+}
+
+// Gradients of y and z; what the last product took is made anew beside them.
+void GatedNormBackward(Pass& pass, const Scan& scan) {
+  pass.Reduction("gated norm gradient",
+                 scan.tokens * scan.a.state_groups,
+                 scan.values(),
+                 3 * pass.element,
+                 3 * pass.element,
+                 kRmsNormBackwardFlops + kGeluBackwardFlops + 2,
+                 2);
+  pass.ReadRows(RowReads::kNorm);
+}
+
+// Gradients of the states: C^T dy of each chunk, then of all behind it.
+void StatesBackward(Pass& pass, const Scan& scan) {
+  const Architecture& a = scan.a;
+  Push(
+      pass,
+      {"chunk states gradient",
+       scan.of_heads(),
+       a.state_head_size,
+       a.state_size,
+       scan.chunk,
+       (scan.values() + scan.keys()) * pass.element + scan.steps() * kStepBytes,
+       scan.states() * kSingle,
+       scan.steps()});
+  pass.Elementwise("state passing gradient",
+                   scan.states(),
+                   2 * kSingle,
+                   2 * pass.element,
+                   4);
+}
+
+// Gradients of x, of what the states and the scores of its chunk give; of B and
+// C through the states.
+void InputsBackward(Pass& pass, const Scan& scan) {
+  const Architecture& a = scan.a;
+  const int64_t batch = scan.of_heads();
+  Push(pass,
+       {"chunk scan gradient",
+        batch,
+        scan.chunk,
+        a.state_head_size,
+        a.state_size + scan.chunk,
+        (2 * scan.values() + scan.keys() + scan.states()) * pass.element +
+            scan.steps() * kStepBytes + scan.scores() * kSingle,
+        scan.values() * pass.element + scan.steps() * kSingle,
+        scan.decays()});
+  pass.last().vector_flops += 4 * scan.values();  // D, and the steps' gradients
+  const ChunkProduct of_keys{
+      "chunk states gradient",
+      batch,
+      scan.chunk,
+      a.state_size,
+      a.state_head_size,
+      (scan.values() + scan.keys() + scan.states()) * pass.element +
+          scan.steps() * kStepBytes,
+      (scan.keys() + scan.steps()) * kSingle,
+      scan.steps()};
+  Push(pass, of_keys);
+  pass.RepeatSince(pass.next() - 1, 2);
+}
+
+// Gradients of C B^T, through it of B and C, and of how it decays.
+void ScoresBackward(Pass& pass, const Scan& scan) {
+  const Architecture& a = scan.a;
+  const int64_t read =
+      2 * scan.values() * pass.element + scan.steps() * kStepBytes;
+  Push(pass,
+       {"chunk scores gradient",
+        scan.of_groups(),
+        scan.chunk,
+        scan.chunk,
+        a.state_width() / a.state_groups,
+        read,
+        scan.scores() * kSingle,
+        scan.decays()});
+  Push(pass,
+       {"chunk scores gradient",
+        scan.of_groups(),
+        scan.chunk,
+        a.state_size,
+        scan.chunk,
+        scan.scores() * kSingle + scan.keys() * (pass.element + kSingle),
+        scan.keys() * pass.element});
+  pass.RepeatSince(pass.next() - 1, 2);
+  Push(pass,
+       {"chunk decay gradient",
+        scan.of_heads(),
+        scan.chunk,
+        scan.chunk,
+        a.state_head_size,
+        read + scan.scores() * kSingle,
+        scan.steps() * kSingle,
+        scan.decays()});
+  pass.Elementwise("chunk decay gradient",
+                   scan.steps(),
+                   pass.element + 3 * kSingle,
+                   pass.element,
+                   6,
+                   2);
+}
+
+void ConvolutionBackward(Pass& pass, const Scan& scan) {
+  pass.Elementwise("causal convolution gradient",
+                   scan.tokens * scan.a.state_channels(),
+                   2 * pass.element,
+                   pass.element,
+                   6 * scan.a.state_convolution + kGeluBackwardFlops,
+                   1);
+}
+
+}  // namespace
+
+void StateSpaceForward(Pass& pass, int64_t tokens) {
+  const Scan scan(pass);
+  const Architecture& a = scan.a;
+  CastOperand(pass, tokens * a.hidden);
+  BlockGemm(pass,
+            "state-space input projection",
+            tokens,
+            a.state_projection_width(),
+            a.hidden);
+  Convolution(pass, scan);
+  Decay(pass, scan);
+  States(pass, scan, pass.element);
+  Scores(pass, scan);
+  Outputs(pass, scan);
+  GatedNorm(pass, scan);
+  BlockGemm(
+      pass, "state-space output projection", tokens, a.hidden, a.state_width());
+  ResidualAndNormForward(pass, tokens);
+}
+
+void StateSpaceBackward(Pass& pass, int64_t tokens) {
+  const Scan scan(pass);
+  const Architecture& a = scan.a;
+  ResidualAndNormBackward(pass, tokens);
+  LinearBackward(pass,
+                 Matrix::kStateSpaceOut,
+                 tokens,
+                 a.hidden,
+                 a.state_width(),
+                 /*bias=*/false);
+  Convolution(pass, scan);
+  GatedNormBackward(pass, scan);
+  Decay(pass, scan);
+  Scores(pass, scan);
+  States(pass, scan, kSingle);
+  StatesBackward(pass, scan);
+  InputsBackward(pass, scan);
+  ScoresBackward(pass, scan);
+  ConvolutionBackward(pass, scan);
+  LinearBackward(pass,
+                 Matrix::kStateSpaceIn,
+                 tokens,
+                 a.state_projection_width(),
+                 a.hidden,
+                 /*bias=*/false,
+                 Input::kNarrowed);
+  ResidualGradientAdd(pass, tokens);
+}
+
+}  // namespace trainfare::model::internal
