@@ -213,8 +213,10 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   c.Expect("use_bias", false);
   ExpectDropout(c, "hidden_dropout", 0.0, {"attention_dropout", a.dropout});
   c.Expect("mamba_hidden_act", "silu");
-  if (!c.IsNull("moe_latent_size") && c.Has("moe_latent_size")) {
-    c.Expected("moe_latent_size", "none", c.At("moe_latent_size"));
+  c.Expect("residual_in_fp32", false);
+  c.Expect("use_mamba_kernels", true);
+  for (const char* key : {"moe_latent_size", "sliding_window"}) {
+    if (c.Has(key)) c.Expected(key, "none", c.At(key));
   }
   a.experts = c.Count("n_routed_experts", 0);
   ReadBlocks(c, a);
@@ -246,14 +248,11 @@ Architecture ReadNemotronH(const ConfigJson& c) {
           "num_logits_to_keep",
           "partial_rotary_factor",
           "rescale_prenorm_residual",
-          "residual_in_fp32",
-          "sliding_window",
           "time_step_floor",
           "time_step_limit",
           "time_step_max",
           "time_step_min",
-          "time_step_rank",
-          "use_mamba_kernels"});
+          "time_step_rank"});
   return a;
 }
 

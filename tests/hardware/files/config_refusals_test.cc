@@ -317,6 +317,11 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("hybrid_override_pattern": "M-ME", "n_routed_experts": 4)",
              "8:28: hybrid_override_pattern: expected feed-forwards all with "
              "experts or all without"},
+        Case{
+            "nemotron_h",
+            R"("residual_in_fp32": true)",
+            "8:21: residual_in_fp32: expected false, got true; nothing else is "
+            "counted"},
         Case{"nemotron_h",
              R"("moe_latent_size": 16)",
              "8:20: moe_latent_size: expected none, got 16"},
