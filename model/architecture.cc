@@ -371,6 +371,15 @@ void AddAll(const Architecture& a, TensorLister& list) {
   AddHead(a, list);
 }
 
+// Blocks of attention among the first so many of a model that has others, where
+// each stands in the middle of its share of those that mix tokens.
+int64_t AttentionBelow(const Architecture& a, int64_t block) {
+  if (a.mixers() == 0) return 0;
+  const int64_t mixing =
+      a.single_part_blocks ? block - a.feed_forwards_below(block) : block;
+  return (mixing * a.attention_layers() + a.mixers() / 2) / a.mixers();
+}
+
 }  // namespace
 
 bool Architecture::joint_projection() const {
@@ -396,19 +405,12 @@ bool Architecture::norm_before() const {
 BlockParts Architecture::parts_of(int64_t block) const {
   BlockParts parts = TransformerBlock(has_experts(block));
   if (!other_blocks()) return parts;
-  const int64_t below = feed_forwards_below(block);
-  const bool widens = feed_forwards_below(block + 1) > below;
+  const bool widens =
+      feed_forwards_below(block + 1) > feed_forwards_below(block);
   if (!widens) parts.feed_forward = FeedForwardKind::kNone;
   if (widens && single_part_blocks) {
     parts.mixer = Mixer::kNone;
-    return parts;
-  }
-  // Attention stands in the middle of its share of those that mix tokens.
-  const int64_t number = single_part_blocks ? block - below : block;
-  const auto attention_below = [&](int64_t mixer) {
-    return (mixer * attention_layers() + mixers() / 2) / mixers();
-  };
-  if (attention_below(number + 1) == attention_below(number)) {
+  } else if (AttentionBelow(*this, block + 1) == AttentionBelow(*this, block)) {
     parts.mixer = Mixer::kStateSpace;
   }
   return parts;
@@ -434,25 +436,27 @@ std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
                                        int64_t end) {
   std::vector<BlocksAlike> sorts;
   const auto add = [&](const BlockParts& parts, int64_t count) {
-    if (count == 0) return;
-    const auto alike =
-        std::find_if(sorts.begin(), sorts.end(), [&](const BlocksAlike& sort) {
-          return sort.parts == parts;
-        });
-    if (alike == sorts.end()) {
-      sorts.push_back({parts, count});
-    } else {
-      alike->count += count;
-    }
+    if (count > 0) sorts.push_back({parts, count});
   };
-  if (a.other_blocks()) {
-    for (int64_t block = first; block < end; ++block) add(a.parts_of(block), 1);
-    return sorts;
-  }
   const int64_t experts =
       a.expert_layers_below(end) - a.expert_layers_below(first);
-  add(TransformerBlock(/*experts=*/false), end - first - experts);
-  add(TransformerBlock(/*experts=*/true), experts);
+  if (!a.other_blocks()) {
+    add(TransformerBlock(/*experts=*/false), end - first - experts);
+    add(TransformerBlock(/*experts=*/true), experts);
+    return sorts;
+  }
+  // Feed-forwards are all with experts or all without (model/validate.cc).
+  const FeedForwardKind widens =
+      a.experts > 0 ? FeedForwardKind::kExperts : FeedForwardKind::kDense;
+  const int64_t alone = a.single_part_blocks ? a.feed_forwards_below(end) -
+                                                   a.feed_forwards_below(first)
+                                             : 0;
+  const int64_t attention = AttentionBelow(a, end) - AttentionBelow(a, first);
+  const FeedForwardKind beside =
+      a.single_part_blocks ? FeedForwardKind::kNone : widens;
+  add({Mixer::kStateSpace, beside}, end - first - alone - attention);
+  add({Mixer::kAttention, beside}, attention);
+  add({Mixer::kNone, widens}, alone);
   return sorts;
 }
 

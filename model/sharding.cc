@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "model/architecture.h"
 #include "model/element_widths.h"
@@ -74,6 +75,26 @@ int64_t AlikeFrom(const Architecture& a, int64_t block) {
   return end - block;
 }
 
+// A block of each sort of a model that has blocks of other parts than attention
+// and a feed-forward.
+struct UnitOfParts {
+  BlockParts parts;
+  ShardUnit unit;
+};
+std::vector<UnitOfParts> OtherUnits(const Workload& w,
+                                    const BlockCounts& counts,
+                                    const ShardUnit& whole) {
+  std::vector<UnitOfParts> units;
+  const Architecture& a = w.architecture;
+  if (!a.other_blocks()) return units;
+  Workload more = w;
+  for (const BlocksAlike& sort : BlocksByParts(a, 0, a.layers)) {
+    units.push_back(
+        {sort.parts, Without(WholeOf(more, counts.With(sort.parts)), whole)});
+  }
+  return units;
+}
+
 }  // namespace
 
 bool MastersAreShard(const Workload& w) {
@@ -123,8 +144,11 @@ ShardUnits ShardUnitsOf(const Workload& w) {
           : Without(more({layers + period, dense, decoder, next_token}),
                     plain,
                     period - 1);
+  const std::vector<UnitOfParts> other_parts = OtherUnits(w, counts, whole);
   const auto of_parts = [&](const BlockParts& parts) {
-    if (a.other_blocks()) return more(counts.With(parts));
+    for (const UnitOfParts& unit : other_parts) {
+      if (unit.parts == parts) return unit.unit;
+    }
     return parts.experts() ? expert : plain;
   };
   int64_t block = 0;

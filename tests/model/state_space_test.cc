@@ -74,6 +74,12 @@ TEST_CASE("blocks of one part each stand spread evenly") {
   CHECK(mixes == 24);
   CHECK(attends == 4);
   CHECK(widens == 24);
+  for (int64_t first = 0; first < a.layers; ++first) {
+    for (const BlocksAlike& sort : BlocksByParts(a, first, first + 1)) {
+      CHECK(sort.parts == a.parts_of(first));
+      CHECK(sort.count == 1);
+    }
+  }
   CHECK(a.parts_of(0).mixer == Mixer::kStateSpace);
   CHECK(a.parts_of(51).feed_forward == FeedForwardKind::kDense);
   // Of Granite's 40 blocks each has experts, and 4 have attention.
