@@ -44,12 +44,12 @@ constexpr int64_t kStepBytes = 2 * kSingle;
 // its operands are scaled by: exponentials of differences of sums over time.
 struct ChunkProduct {
   KernelName name;
-  int64_t batch;
-  int64_t m;
-  int64_t n;
-  int64_t k;
-  int64_t read;
-  int64_t written;
+  int64_t batch = 0;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t read = 0;
+  int64_t written = 0;
   int64_t scaled = 0;  // numbers that an exponential scales
 };
 
