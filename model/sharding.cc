@@ -70,8 +70,9 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
 
 // So many blocks from one on have the same parts.
 int64_t AlikeFrom(const Architecture& a, int64_t block) {
+  const BlockParts parts = a.parts_of(block);
   int64_t end = block + 1;
-  while (end < a.layers && a.parts_of(end) == a.parts_of(block)) ++end;
+  while (end < a.layers && a.parts_of(end) == parts) ++end;
   return end - block;
 }
 

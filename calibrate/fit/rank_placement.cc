@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "model/rounding.h"
 
@@ -14,6 +12,23 @@ namespace trainfare::calibrate {
 namespace {
 
 bool OneDividesOther(int64_t a, int64_t b) { return a % b == 0 || b % a == 0; }
+
+// So many ranks beside each other, where a host has room for `room` of them.
+std::optional<model::ParallelFault> FaultOfRoom(std::string_view field,
+                                                std::string_view ranks_are,
+                                                int64_t ranks,
+                                                int64_t room,
+                                                std::string_view several) {
+  if (OneDividesOther(ranks, room)) return std::nullopt;
+  return model::ParallelFault{
+      field,
+      fmt::format("expected {} that lie over whole hosts with room for {}, or "
+                  "{} in one, got {}",
+                  ranks_are,
+                  room,
+                  several,
+                  ranks)};
+}
 
 }  // namespace
 
@@ -66,45 +81,27 @@ double RankPlacement::BetweenHosts() const {
 }
 
 std::optional<model::ParallelFault> RankPlacement::Fault() const {
-  const auto fault = [](std::string_view field, std::string message) {
-    return model::ParallelFault{field, std::move(message)};
-  };
   const model::Parallel& p = parallel_;
   if (!OneDividesOther(p.tensor, devices_of_host_)) {
-    return fault("tensor",
-                 fmt::format("expected ranks that lie over whole hosts of {} "
-                             "devices, or several groups of them in one, got "
-                             "{}",
-                             devices_of_host_,
-                             p.tensor));
+    return model::ParallelFault{
+        "tensor",
+        fmt::format("expected ranks that lie over whole hosts of {} devices, "
+                    "or several groups of them in one, got {}",
+                    devices_of_host_,
+                    p.tensor)};
   }
+  constexpr std::string_view kGroups = "several groups of them";
   const int64_t room = GroupsInHost(p.tensor);
-  if (!OneDividesOther(p.context, room)) {
-    return fault("context",
-                 fmt::format("expected ranks of a sequence that lie over whole "
-                             "hosts with room for {}, or several groups of "
-                             "them in one, got {}",
-                             room,
-                             p.context));
+  if (auto fault = FaultOfRoom(
+          "context", "ranks of a sequence", p.context, room, kGroups)) {
+    return fault;
   }
   const int64_t of_experts = GroupsInHost(model::PartsOfExperts(p));
-  if (!OneDividesOther(p.expert, of_experts)) {
-    return fault("expert",
-                 fmt::format("expected ranks that lie over whole hosts with "
-                             "room for {}, or several groups of them in one, "
-                             "got {}",
-                             of_experts,
-                             p.expert));
+  if (auto fault =
+          FaultOfRoom("expert", "ranks", p.expert, of_experts, kGroups)) {
+    return fault;
   }
-  const int64_t copies = model::RanksThatSum(p);
-  if (!OneDividesOther(copies, room)) {
-    return fault("data",
-                 fmt::format("expected copies that lie over whole hosts with "
-                             "room for {}, or several in one, got {}",
-                             room,
-                             copies));
-  }
-  return std::nullopt;
+  return FaultOfRoom("data", "copies", model::RanksThatSum(p), room, "several");
 }
 
 }  // namespace trainfare::calibrate

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hardware/files/config_json.h"
 #include "hardware/files/decoder_parts.h"
@@ -112,16 +113,17 @@ Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
   if (a.state_space_layers > 0) {
     ReadStateSpaces(c, KeysOfGranite(c, a), a);
   } else {
+    const StateSpaceKeys& keys = kKeysOfGranite;
     Ignore(c,
-           {"mamba_chunk_size",
-            "mamba_conv_bias",
-            "mamba_d_conv",
-            "mamba_d_head",
-            "mamba_d_state",
-            "mamba_expand",
-            "mamba_n_groups",
-            "mamba_n_heads",
-            "mamba_proj_bias"});
+           {keys.heads,
+            keys.head_size,
+            keys.size,
+            keys.groups,
+            keys.convolution,
+            keys.chunk,
+            keys.filter_bias,
+            keys.product_bias,
+            "mamba_expand"});
   }
   return a;
 }

@@ -94,13 +94,12 @@ void Scores(Pass& pass, const Scan& scan) {
         scan.scores() * kSingle});
 }
 
-// The state that each chunk alone ends with, x^T B, and then that of all up to
-// it; `width`: bytes of an element of these.
-void States(Pass& pass, const Scan& scan, int64_t width) {
+// Values by keys of each chunk, as large as its states.
+void ValuesByKeys(Pass& pass, const Scan& scan, const KernelName& name) {
   const Architecture& a = scan.a;
   Push(
       pass,
-      {"chunk states",
+      {name,
        scan.of_heads(),
        a.state_head_size,
        a.state_size,
@@ -108,6 +107,12 @@ void States(Pass& pass, const Scan& scan, int64_t width) {
        (scan.values() + scan.keys()) * pass.element + scan.steps() * kStepBytes,
        scan.states() * kSingle,
        scan.steps()});
+}
+
+// The state that each chunk alone ends with, x^T B, and then that of all up to
+// it; `width`: bytes of an element of these.
+void States(Pass& pass, const Scan& scan, int64_t width) {
+  ValuesByKeys(pass, scan, "chunk states");
   pass.Elementwise("state passing", scan.states(), kSingle, width, 2);
 }
 
@@ -154,17 +159,7 @@ void GatedNormBackward(Pass& pass, const Scan& scan) {
 
 // Gradients of the states: C^T dy of each chunk, then of all behind it.
 void StatesBackward(Pass& pass, const Scan& scan) {
-  const Architecture& a = scan.a;
-  Push(
-      pass,
-      {"chunk states gradient",
-       scan.of_heads(),
-       a.state_head_size,
-       a.state_size,
-       scan.chunk,
-       (scan.values() + scan.keys()) * pass.element + scan.steps() * kStepBytes,
-       scan.states() * kSingle,
-       scan.steps()});
+  ValuesByKeys(pass, scan, "chunk states gradient");
   pass.Elementwise("state passing gradient",
                    scan.states(),
                    2 * kSingle,
