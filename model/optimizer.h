@@ -52,6 +52,8 @@ inline constexpr std::string_view kHintOfPreconditioners =
     "its preconditioners are not counted; muon is the nearest";
 inline constexpr std::string_view kHintOfEightBits =
     "name adamw, state_bits 8, implementation fused";
+inline constexpr std::string_view kHintOfPaging =
+    "name adamw; its paging is not counted";
 template <>
 inline constexpr auto kWordHints<OptimizerKind> = std::to_array<WordHint>(
     {{"adamw_torch_fused", kHintOfFused},
@@ -65,8 +67,8 @@ inline constexpr auto kWordHints<OptimizerKind> = std::to_array<WordHint>(
      {"adamw_bnb_8bit", kHintOfEightBits},
      {"adam8bit", kHintOfEightBits},
      {"adam_8bit", kHintOfEightBits},
-     {"paged_adamw", "name adamw; its paging is not counted"},
-     {"paged_adamw_32bit", "name adamw; its paging is not counted"},
+     {"paged_adamw", kHintOfPaging},
+     {"paged_adamw_32bit", kHintOfPaging},
      {"paged_adamw_8bit",
       "name adamw, state_bits 8, implementation fused; its paging is not "
       "counted"},

@@ -69,6 +69,8 @@ inline constexpr std::string_view kHintOfShards =
 // What trains PyTorch's own modules, or Transformers', as they are.
 inline constexpr std::string_view kHintOfModules =
     "eager, or compiled where it calls torch.compile";
+inline constexpr std::string_view kHintOfChips =
+    "compiled, by the chips' compiler";
 template <>
 inline constexpr auto kWordHints<Fusion> = std::to_array<WordHint>(
     {{"te", kHintOfEngine},
@@ -95,8 +97,8 @@ inline constexpr auto kWordHints<Fusion> = std::to_array<WordHint>(
       "eager, or compiled with --compile.enable, and parallel.shard=fsdp"},
      {"nanogpt", "compiled, as its train.py is"},
      {"llm.c", kHintOfLibrary},
-     {"neuronx", "compiled, by the chips' compiler"},
-     {"neuronx_distributed", "compiled, by the chips' compiler"}});
+     {"neuronx", kHintOfChips},
+     {"neuronx_distributed", kHintOfChips}});
 enum class Attention {
   kMaterialised,  // scores and probabilities go to memory
   kFlash,         // one kernel, scores stay on chip
@@ -135,15 +137,17 @@ inline constexpr auto kWordAliases<Attention> =
                                     {Attention::kFlash3, "flash_4"},
                                     {Attention::kFlash3, "flash_attention_4"},
                                     {Attention::kFlash3, "cudnn"}});
+inline constexpr std::string_view kHintOfOneKernel =
+    "flash, one kernel as it is";
 inline constexpr std::string_view kHintOfRounds =
     "flash, with parallel.context, the ranks that have a part of a sequence";
 template <>
 inline constexpr auto kWordHints<Attention> =
-    std::to_array<WordHint>({{"flex", "flash, one kernel as it is"},
-                             {"flex_attention", "flash, one kernel as it is"},
-                             {"xformers", "flash, one kernel as it is"},
-                             {"memory_efficient", "flash, one kernel as it is"},
-                             {"mem_efficient", "flash, one kernel as it is"},
+    std::to_array<WordHint>({{"flex", kHintOfOneKernel},
+                             {"flex_attention", kHintOfOneKernel},
+                             {"xformers", kHintOfOneKernel},
+                             {"memory_efficient", kHintOfOneKernel},
+                             {"mem_efficient", kHintOfOneKernel},
                              {"ring", kHintOfRounds},
                              {"ring_attention", kHintOfRounds},
                              {"ulysses", kHintOfRounds}});

@@ -11,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -223,67 +224,97 @@ size_t PlaceAmong(const std::vector<FittedRun>& runs, const Observation& o) {
   return static_cast<size_t>(found - runs.begin());
 }
 
+// Adds measurements to a fit, as its formula has them, and counts those that
+// are none of it by why.
+class Adder {
+ public:
+  Adder(const hardware::Device& device,
+        Fit fit,
+        const std::vector<Observation>& observations)
+      : device_(device),
+        formula_(device, fit),
+        at_hand_(fit.runs.size()),
+        fit_(std::move(fit)) {
+    for (const Observation& o : observations) {
+      if (o.quantity == Quantity::kStep) wholes_.insert(o.label);
+    }
+  }
+
+  void Add(const Observation& o) {
+    if (!IsDevice(device_, o.device)) {
+      ++left_out_[WhyOfAnother(o.device)];
+      return;
+    }
+    if (o.quantity != Quantity::kStep) {
+      if (!wholes_.contains(o.label)) ++left_out_[kNoWholeStep];
+      return;
+    }
+    const std::optional<model::Seconds<>> modelled = formula_.Time(o);
+    if (!modelled) {
+      ++left_out_[kOverUnknownLinks];
+      return;
+    }
+    any_usable_ = true;
+    const size_t place = PlaceAmong(fit_.runs, o);
+    if (place < fit_.runs.size()) {
+      ++left_out_[place < at_hand_ ? kAddedBefore : kTwice];
+      return;
+    }
+    fit_.runs.push_back(AddedRun(o, *modelled));
+    fit_.provenance.sources.push_back(o.source);
+    ++fit_.provenance.runs;
+    ++fit_.provenance.observations;
+  }
+
+  bool any_usable() const { return any_usable_; }
+
+  AddedFit Take() {
+    std::vector<std::string>& sources = fit_.provenance.sources;
+    std::sort(sources.begin(), sources.end());
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    return {std::move(fit_), std::move(left_out_)};
+  }
+
+ private:
+  FittedRun AddedRun(const Observation& o, model::Seconds<> modelled) const {
+    return {.label = o.label,
+            .workload = Describe(o.workload),
+            .place = PlaceOf(o.workload, device_),
+            .devices = o.device_count,
+            .hosts = o.hosts,
+            .ranks = o.device_count,
+            .added = true,
+            .assumed = o.assumed,
+            .measured = o.measured,
+            .modelled = modelled,
+            .left_out = std::nullopt};
+  }
+
+  const hardware::Device& device_;
+  Formula formula_;
+  size_t at_hand_;  // runs that the fit had
+  Fit fit_;
+  std::set<std::string_view> wholes_;  // whose parts are no figures besides
+  LeftOut left_out_;
+  bool any_usable_ = false;
+};
+
 }  // namespace
 
 AddedFit AddRuns(const hardware::Device& device,
                  Fit fit,
                  const std::vector<Observation>& observations) {
-  const Formula formula(device, fit);
-  const size_t at_hand = fit.runs.size();
-  int64_t usable = 0;
-  int64_t added = 0;
-  LeftOut left_out;
-  std::set<std::string_view> wholes;  // whose parts are no figures besides
-  for (const Observation& o : observations) {
-    if (o.quantity == Quantity::kStep) wholes.insert(o.label);
-  }
-  std::vector<std::string>& sources = fit.provenance.sources;
-  for (const Observation& o : observations) {
-    if (!IsDevice(device, o.device)) {
-      ++left_out[WhyOfAnother(o.device)];
-      continue;
-    }
-    if (o.quantity != Quantity::kStep) {
-      if (!wholes.contains(o.label)) ++left_out[kNoWholeStep];
-      continue;
-    }
-    const std::optional<model::Seconds<>> modelled = formula.Time(o);
-    if (!modelled) {
-      ++left_out[kOverUnknownLinks];
-      continue;
-    }
-    ++usable;
-    const size_t place = PlaceAmong(fit.runs, o);
-    if (place < fit.runs.size()) {
-      ++left_out[place < at_hand ? kAddedBefore : kTwice];
-      continue;
-    }
-    ++added;
-    fit.runs.push_back({.label = o.label,
-                        .workload = Describe(o.workload),
-                        .place = PlaceOf(o.workload, device),
-                        .devices = o.device_count,
-                        .hosts = o.hosts,
-                        .ranks = o.device_count,
-                        .added = true,
-                        .assumed = o.assumed,
-                        .measured = o.measured,
-                        .modelled = *modelled,
-                        .left_out = std::nullopt});
-    sources.push_back(o.source);
-  }
-  if (usable == 0) {
+  const std::string name = fit.name;
+  Adder adder(device, std::move(fit), observations);
+  for (const Observation& o : observations) adder.Add(o);
+  if (!adder.any_usable()) {
     throw InputError(fmt::format(
         "fit {}: expected whole steps of it, on one device or over links that "
         "are known, got none among {}",
-        fit.name,
+        name,
         hardware::Plural(std::ssize(observations), "measurement")));
   }
-  std::sort(sources.begin(), sources.end());
-  sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
-  fit.provenance.runs += added;
-  fit.provenance.observations += added;
-  return {std::move(fit), std::move(left_out)};
+  return adder.Take();
 }
 
 }  // namespace trainfare::calibrate
