@@ -702,6 +702,12 @@ void VisitFields(Archive& archive, W& w) {
           w.precision);
   archive(Field{.name = "fp8", .about = "Products in 8 bits: what scales them"},
           w.fp8);
+  archive(Field{.name = "wide_blocks",
+                .about = "Highest blocks whose products are in 16 bits under "
+                         "fp8, fp4",
+                .least = 0,
+                .most = kMostLayers},
+          w.wide_blocks);
   archive(Field{.name = "optimizer",
                 .about = "The update; forward passes need none",
                 .required = true},

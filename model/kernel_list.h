@@ -82,8 +82,8 @@ struct Kernel {
   int64_t parameter_bytes = 0;
   int64_t parameter_bytes_written = 0;  // of these, gradients and updates
   GemmExtents gemm;                     // of the two gemm kinds
-  bool eight_bits = false;              // operands of a product, in fp8
-  bool in_bf16 = false;  // the same in bf16, of a step in fp32 or tf32
+  bool narrow_operands = false;  // of a product, in the bits of fp8 or fp4
+  bool in_bf16 = false;          // the same in bf16, of a step in fp32 or tf32
   // Other work of one block may run beside the products of another, where
   // instructions for products do not make a warp wait (flash attention).
   bool blocks_overlap = false;

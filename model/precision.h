@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "model/rounding.h"
 #include "model/words.h"
 
 namespace trainfare::model {
@@ -18,6 +19,10 @@ enum class Precision {
   // The products of the blocks have operands of 8 bits, cast for each of them;
   // all else is as in bf16 (Micikevicius et al. 2022; Transformer Engine).
   kFp8,
+  // The same of 4 bits, with a scale of 8 bits a block of them and one a tensor
+  // (NVIDIA 2025, "Pretraining Large Language Models with NVFP4",
+  // arXiv:2509.25149; Transformer Engine's NVFP4BlockScaling).
+  kFp4,
 };
 template <>
 inline constexpr auto kWords<Precision> =
@@ -26,7 +31,8 @@ inline constexpr auto kWords<Precision> =
                       {Precision::kTf32, "tf32"},
                       {Precision::kFp16, "fp16"},
                       {Precision::kBf16, "bf16"},
-                      {Precision::kFp8, "fp8"}});
+                      {Precision::kFp8, "fp8"},
+                      {Precision::kFp4, "fp4"}});
 // Of PyTorch, Transformers, Lightning and Composer.
 template <>
 inline constexpr auto kWordAliases<Precision> =
@@ -42,7 +48,8 @@ inline constexpr auto kWordAliases<Precision> =
                                     {Precision::kBf16, "mixed_bf16"},
                                     {Precision::kBf16, "bf16-mixed"},
                                     {Precision::kBf16, "amp_bf16"},
-                                    {Precision::kFp8, "float8"}});
+                                    {Precision::kFp8, "float8"},
+                                    {Precision::kFp4, "nvfp4"}});
 inline constexpr std::string_view kHintOfBase =
     "weights of 4 or 8 bits are those beside adapters, "
     "trainable.lora.base_bits "
@@ -50,20 +57,18 @@ inline constexpr std::string_view kHintOfBase =
 inline constexpr std::string_view kHintOfMx =
     "precision fp8 with fp8.scaling=blocks";
 inline constexpr std::string_view kHintOfFour =
-    "training in 4 bits is not modelled; fp8 is the narrowest";
+    "fp4, whose blocks are NVFP4's, is the nearest";
 template <>
 inline constexpr auto kWordHints<Precision> =
     std::to_array<WordHint>({{"amp", "fp16 or bf16, each mixed with fp32"},
                              {"mixed", "fp16 or bf16, each mixed with fp32"},
-                             {"fp4", kHintOfBase},
                              {"nf4", kHintOfBase},
                              {"int4", kHintOfBase},
                              {"int8", kHintOfBase},
                              {"4bit", kHintOfBase},
                              {"8bit", kHintOfBase},
                              {"mxfp8", kHintOfMx},
-                             {"mxfp4", kHintOfFour},
-                             {"nvfp4", kHintOfFour}});
+                             {"mxfp4", kHintOfFour}});
 
 // What the numbers of a tensor in 8 bits are multiplied by.
 enum class Fp8Scaling {
@@ -106,15 +111,29 @@ constexpr int64_t BytesPerElement(Precision precision) {
     case Precision::kFp16:
     case Precision::kBf16:
     case Precision::kFp8:
+    case Precision::kFp4:
       break;
   }
   return kHalf;
 }
-// Bytes of an operand that was cast for a product.
+// Whether the products of the blocks have operands narrower than all else.
+constexpr bool NarrowsOperands(Precision precision) {
+  return precision == Precision::kFp8 || precision == Precision::kFp4;
+}
+// Bytes of an operand that was cast for a product in 8 bits.
 inline constexpr int64_t kBytesOfFp8 = 1;
 // Of blocks of them; a scale is a byte (OCP Microscaling Formats 1.0, 5.1).
 inline constexpr int64_t kNumbersOfFp8Scale = 32;
-// What all but the products of the blocks are in: bf16 for fp8, else the same.
+// The same of 4 bits (arXiv:2509.25149, section 2).
+inline constexpr int64_t kNumbersOfFp4Scale = 16;
+// Bytes of so many operands that were cast for products of a step in `precision`;
+// in 4 bits with their scales.
+constexpr int64_t OperandBytes(Precision precision, int64_t numbers) {
+  if (precision != Precision::kFp4) return numbers * kBytesOfFp8;
+  return CeilDivide(numbers, 2) + CeilDivide(numbers, kNumbersOfFp4Scale);
+}
+// What all but the products of the blocks are in: bf16 where these cast their
+// operands, else the same.
 Precision OutsideBlockProducts(Precision precision);
 
 }  // namespace trainfare::model

@@ -30,10 +30,10 @@ inline Kernel ProductKernel(KernelName name,
   return kernel;
 }
 
-// Of a step in `precision`: products of 8 bits are no more than a part of one in
-// fp8, those of an update (Muon) may be narrower than all else.
+// Of a step in `precision`: products of cast operands are no more than a part of
+// one in fp8 or fp4, those of an update (Muon) may be narrower than all else.
 inline Precision OperandsOf(const Kernel& kernel, Precision precision) {
-  if (kernel.eight_bits) return Precision::kFp8;
+  if (kernel.narrow_operands) return precision;
   return kernel.in_bf16 ? Precision::kBf16 : OutsideBlockProducts(precision);
 }
 

@@ -145,6 +145,8 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   };
   behind(a.dense_layers);
   behind(w.trainable.frozen_layers);
+  w.wide_blocks =
+      std::clamp<int64_t>(w.wide_blocks - (layers - first - blocks), 0, blocks);
   if (w.checkpointed_blocks > 0) {
     // Each stage has as many of them (Megatron-LM's recompute_num_layers).
     w.checkpointed_blocks = std::max<int64_t>(

@@ -350,8 +350,10 @@ bool AllBlocksComputedAgain(const Workload& w) {
   return again > 0 && again == LayersWithBackward(w);
 }
 
-bool BaseInFp8(const Workload& w) {
-  return w.trainable.base_bits == 8 && w.precision == Precision::kFp8;
+bool BaseAsProducts(const Workload& w) {
+  const int64_t bits = w.trainable.base_bits;
+  return (bits == 8 && w.precision == Precision::kFp8) ||
+         (bits == 4 && w.precision == Precision::kFp4);
 }
 
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
@@ -367,7 +369,7 @@ int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
 }
 
 bool WidensBase(const Workload& w) {
-  return w.trainable.base_bits > 0 && !BaseInFp8(w);
+  return w.trainable.base_bits > 0 && !BaseAsProducts(w);
 }
 
 bool OperationsMayWidenBase(const Architecture& a) {

@@ -105,9 +105,9 @@ int64_t LayersWithBackward(const Workload& workload);
 int64_t BlocksComputedAgain(const Workload& workload);
 bool AllBlocksComputedAgain(const Workload& workload);
 
-// Whether a frozen base in 8 bits is what products in 8 bits take, so that none
-// of it is widened or cast (fp8_params of NVIDIA's NeMo).
-bool BaseInFp8(const Workload& workload);
+// Whether a frozen base is in the bits that products take, so that none of it is
+// widened or cast (fp8_params of NVIDIA's NeMo).
+bool BaseAsProducts(const Workload& workload);
 
 // Whether there is a frozen base of few bits that products take widened, and
 // whether operations may widen such a model's one by one: without experts, which

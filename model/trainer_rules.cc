@@ -340,8 +340,10 @@ void RequireTrainerStack(Fusion stack) {
 }
 
 void RequireTrainerPrecision(Precision precision) {
-  Require(precision != Precision::kFp8,
-          "precision: the trainer has fp32, tf32, fp16 and bf16, got fp8");
+  Require(!NarrowsOperands(precision),
+          fmt::format("precision: the trainer has fp32, tf32, fp16 and bf16, "
+                      "got {}",
+                      ToText(precision)));
 }
 
 void RequireTrainerWeights(const Workload& workload) {

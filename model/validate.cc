@@ -614,6 +614,20 @@ void ValidateExperts(const Workload& w) {
   }
 }
 
+// Blocks in 16 bits among those that narrow their operands.
+void ValidateWideBlocks(const Workload& w) {
+  if (w.wide_blocks == 0) return;
+  RequireCount(w.wide_blocks, 0, w.architecture.layers, "wide_blocks");
+  const auto require_none = [&](bool beside, std::string_view what) {
+    if (!beside) return;
+    throw InputError(
+        fmt::format("wide_blocks: expected 0 {}, got {}", what, w.wide_blocks));
+  };
+  require_none(w.architecture.two_sided(), "of a model of two sides");
+  require_none(BaseAsProducts(w), "beside a base in the bits of its products");
+  require_none(GathersInFp8(w), "where blocks are gathered in 8 bits");
+}
+
 void ValidateFp8(const Workload& w) {
   if (!w.fp8.gathered) return;
   if (!ShardsParameters(w.parallel)) {
@@ -719,6 +733,7 @@ void Validate(const Workload& w) {
                                  w.stack.compiler_level));
   }
   ValidateFp8(w);
+  ValidateWideBlocks(w);
   ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,

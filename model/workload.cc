@@ -92,7 +92,7 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
 }  // namespace
 
 Precision OutsideBlockProducts(Precision precision) {
-  return precision == Precision::kFp8 ? Precision::kBf16 : precision;
+  return NarrowsOperands(precision) ? Precision::kBf16 : precision;
 }
 
 std::vector<std::string> ToWords(const LoraMatrices& matrices) {

@@ -317,6 +317,9 @@ struct Workload {
   double load_factor = 1;
   Precision precision = Precision::kFp32;
   Fp8 fp8;
+  // The highest blocks of the (encoder's) stack whose products stay in 16 bits
+  // where others narrow their operands to 8 or 4 (arXiv:2509.25149, section 4).
+  int64_t wide_blocks = 0;
   Optimizer optimizer;
   Stack stack;
   Work work = Work::kTraining;

@@ -169,6 +169,9 @@ std::string RestOfStack(const model::Workload& w) {
   }
   if (!w.fp8.weight_gradients) text += " weight gradients in 16 bits";
   if (w.fp8.gathered) text += " gathered in 8 bits";
+  if (w.wide_blocks > 0) {
+    text += fmt::format(" {} blocks in 16 bits", w.wide_blocks);
+  }
   if (w.load_factor != usual.load_factor) {
     text += fmt::format(" load factor {}", w.load_factor);
   }

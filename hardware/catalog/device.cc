@@ -194,6 +194,8 @@ std::optional<model::FlopsPerSecond<>> Device::MatrixPeak(
       return peak.bf16;
     case model::Precision::kFp8:
       return peak.fp8;
+    case model::Precision::kFp4:
+      return peak.fp4;
   }
   ENSURE(false, "every precision has a peak");
 }

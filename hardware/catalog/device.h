@@ -28,6 +28,7 @@ struct Peaks {
   std::optional<model::FlopsPerSecond<>> fp16;
   std::optional<model::FlopsPerSecond<>> bf16;
   std::optional<model::FlopsPerSecond<>> fp8;  // there is bf16, too
+  std::optional<model::FlopsPerSecond<>> fp4;  // the same
   // fp32 arithmetic outside the matrix engines (elementwise, reductions).
   // Absent: fp32, and without that the lowest peak there is.
   std::optional<model::FlopsPerSecond<>> vector;

@@ -83,9 +83,15 @@ void VisitFields(Archive& archive, P& peak) {
   rate("fp8_dense",
        "Of matrix products, without sparsity; bf16_dense is there",
        peak.fp8);
+  rate("fp4_dense",
+       "Of matrix products, without sparsity; bf16_dense is there",
+       peak.fp4);
   if constexpr (model::ReadingArchive<Archive>) {
-    if (peak.fp8 && !peak.bf16) {
-      archive.Fail("fp8_dense", "expected bf16_dense beside it, got none");
+    for (const auto& [name, narrow] :
+         {std::pair{"fp8_dense", &peak.fp8}, {"fp4_dense", &peak.fp4}}) {
+      if (*narrow && !peak.bf16) {
+        archive.Fail(name, "expected bf16_dense beside it, got none");
+      }
     }
   }
   rate("vector_fp32",

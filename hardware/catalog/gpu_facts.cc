@@ -77,6 +77,7 @@ GpuFacts ReadGpuFacts(const Reader& root) {
   const Reader power = root.Map("power");
   facts.least_voltage = power.Number("least_voltage", 0.1, 1.0);
   facts.fp8_energy = power.Number("fp8_energy", 0.01, 1.0);
+  facts.fp4_energy = power.Number("fp4_energy", 0.01, 1.0);
   return facts;
 }
 

@@ -73,8 +73,9 @@ struct GpuFacts {
   // and where all blocks are computed anew.
   double memory_gaps = 0;
   double memory_gaps_anew = 0;
-  // Energy of a FLOP in fp8 over that in 16 bits.
+  // Energy of a FLOP in fp8 and nvfp4 over that in 16 bits.
   double fp8_energy = 1;
+  double fp4_energy = 1;
 };
 
 // From the top of the file. Throws InputError with file:line:col.

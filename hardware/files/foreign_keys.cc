@@ -51,6 +51,8 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"per_device_batch_size", "batch", "batch"},
     {"global_batch_size", "batch", "batch a device, and accumulation"},
     {"bf16", "precision", "precision: bf16"},
+    {"num_layers_at_end_in_bf16", "wide_blocks", "wide_blocks: 4"},
+    {"first_last_layers_bf16", "wide_blocks", "wide_blocks: 2"},
     {"fp16", "precision", "precision: fp16"},
     {"tf32", "precision", "precision: tf32"},
     {"mixed_precision", "precision", "precision: bf16"},

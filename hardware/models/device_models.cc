@@ -99,7 +99,8 @@ void RequirePrecision(const Device& device, model::Precision precision) {
                                model::Precision::kTf32,
                                model::Precision::kFp16,
                                model::Precision::kBf16,
-                               model::Precision::kFp8}) {
+                               model::Precision::kFp8,
+                               model::Precision::kFp4}) {
     if (!device.MatrixPeak(candidate)) continue;
     if (!known.empty()) known += ", ";
     known += model::ToText(candidate);

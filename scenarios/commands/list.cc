@@ -62,6 +62,7 @@ Table Devices() {
                    {"fp16", "fp16_flops_per_s", Align::kRight, 3},
                    {"bf16", "bf16_flops_per_s", Align::kRight},
                    {"fp8", "fp8_flops_per_s", Align::kRight, 6},
+                   {"fp4", "fp4_flops_per_s", Align::kRight, 9},
                    {"power", "max_power_w", Align::kRight, 2}};
   const auto add = [&](const hardware::Device& d) {
     table.Add({d.name,
@@ -77,6 +78,7 @@ Table Devices() {
                Rate(d.peak.fp16),
                Rate(d.peak.bf16),
                Rate(d.peak.fp8),
+               Rate(d.peak.fp4),
                d.max_power ? Cell(hardware::FormatPower(*d.max_power),
                                   ToWatts(*d.max_power))
                            : None()});

@@ -169,6 +169,11 @@ void AddBatchNotes(const PredictionTarget& target,
     notes.push_back(fmt::format("fp8: of no effect in {}; hint: precision: fp8",
                                 model::ToText(workload.precision)));
   }
+  if (!model::NarrowsOperands(workload.precision) && workload.wide_blocks > 0) {
+    notes.push_back(fmt::format(
+        "wide_blocks: of no effect in {}; hint: precision: fp8 or fp4",
+        model::ToText(workload.precision)));
+  }
   const int64_t idle = target.cluster.idle_devices;
   if (idle > 0 && workload.parallel.data == target.cluster.devices) {
     notes.push_back(fmt::format(

@@ -6,8 +6,10 @@
 
 #include "model/kernels.h"
 #include "model/presets.h"
+#include "model/split.h"
 #include "model/stack_rules.h"
 #include "model/validate.h"
+#include "tests/model/refusal.h"
 #include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
@@ -95,10 +97,10 @@ TEST_CASE("products of blocks have operands of 8 bits in fp8") {
   int64_t products = 0;
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Kernel& kernel = kernels[i];
-    if (kernel.eight_bits) ++products;
+    if (kernel.narrow_operands) ++products;
     const bool of_head =
         kernel.name == "vocabulary logits" || kernel.name == "flash attention";
-    CHECK_FALSE((kernel.eight_bits && of_head));
+    CHECK_FALSE((kernel.narrow_operands && of_head));
     if (projection == 0 && kernel.name == "query, key and value projection") {
       projection = i;
     }
@@ -174,13 +176,82 @@ TEST_CASE("what scales 8 bits is read, by hand") {
   CHECK(casts(kProduct) == 553'648'128 - 8192 * 4096);
   int64_t products = 0;
   for (const Kernel& kernel : ExpandKernels(w).kernels) {
-    if (kernel.name == "weight gradient") CHECK_FALSE(kernel.eight_bits);
-    products += kernel.eight_bits ? 1 : 0;
+    if (kernel.name == "weight gradient") CHECK_FALSE(kernel.narrow_operands);
+    products += kernel.narrow_operands ? 1 : 0;
   }
   w.fp8.weight_gradients = true;
   CHECK(products > 0);
   w.fp8.gathered = true;
   CHECK(casts(kProduct) == 318'767'104);
+  // In 4 bits: read for the largest value and once more, written twice with a
+  // scale for 16 numbers; what norms and activations leave is wide.
+  w.fp8 = {};
+  w.precision = Precision::kFp4;
+  CHECK(casts(kProduct) == 472'907'776);
+}
+
+// docs/models/counts.md, "8 and 4 bits".
+TEST_CASE("the highest blocks' products may stay in 16 bits, by hand") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.sequence_length = 8192;
+  w.precision = Precision::kFp4;
+  w.stack = {Fusion::kMegatron, Attention::kFlash};
+  w.gradient_checkpointing = true;
+  // Bytes that products by weights of the blocks read in 4 bits, and launches.
+  struct Products {
+    int64_t launches = 0;
+    int64_t gate_bytes = 0;
+  };
+  const auto narrow_products = [&] {
+    Validate(w);
+    Products products;
+    const KernelList list = ExpandKernels(w);
+    for (const Segment& segment : list.segments) {
+      for (const Kernel& kernel : list.Of(segment)) {
+        if (!kernel.narrow_operands) continue;
+        products.launches += segment.repeat * kernel.launches;
+        if (kernel.gemm.n == 14336) products.gate_bytes = kernel.bytes_read;
+      }
+    }
+    return products;
+  };
+  const Products all = narrow_products();
+  // 0.5625 bytes of 8192 x 4096 and 4096 x 14336 numbers.
+  CHECK(all.gate_bytes == 51'904'512);
+  // The share of a block forward, again, and twice back, of each of 32.
+  CHECK(all.launches % 32 == 0);
+  w.wide_blocks = 5;
+  CHECK(narrow_products().launches == all.launches / 32 * 27);
+  w.wide_blocks = 32;
+  CHECK(narrow_products().launches == 0);
+  // As in bf16 then, to the last byte.
+  Workload wide = w;
+  wide.precision = Precision::kBf16;
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    CHECK(ExpandKernels(w).Counts(phase).bytes_read ==
+          ExpandKernels(wide).Counts(phase).bytes_read);
+  }
+  w.wide_blocks = 33;
+  CHECK(RefusalOf(w).starts_with("wide_blocks: expected"));
+  w.wide_blocks = 1;
+  w.trainable.base_bits = 4;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora_matrices.query = true;
+  CHECK(RefusalOf(w) ==
+        "wide_blocks: expected 0 beside a base in the bits of its products, "
+        "got 1");
+}
+
+TEST_CASE("the highest blocks are those of the last stage") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.precision = Precision::kFp8;
+  w.wide_blocks = 10;
+  w.parallel = {.data = 4, .pipeline = 4};
+  CHECK(OfStage(w, 3).wide_blocks == 8);
+  CHECK(OfStage(w, 2).wide_blocks == 2);
+  CHECK(OfStage(w, 0).wide_blocks == 0);
 }
 
 }  // namespace

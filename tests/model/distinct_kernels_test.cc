@@ -34,7 +34,7 @@ TEST_CASE("kernels that ask the same have one number") {
   Kernel turned = product;  // as many FLOPs, of other sides
   turned.gemm = {1, 4, 8, 16};
   Kernel narrow = product;
-  narrow.eight_bits = true;
+  narrow.narrow_operands = true;
   Kernel norm = product;
   norm.row_reads = RowReads::kNorm;
   CHECK(NumbersOf({product, alike, turned, narrow, product, norm, turned}) ==

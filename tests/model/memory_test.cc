@@ -435,7 +435,7 @@ TEST_CASE("a frozen base in 8 bits is neither cast nor widened for fp8") {
   };
   CHECK(casts() > 0);
   w.trainable.base_bits = 8;
-  CHECK(BaseInFp8(w));
+  CHECK(BaseAsProducts(w));
   CHECK(casts() == 0);
   CHECK(QuantisedBytes(1000, w.trainable) == 1000);
 }

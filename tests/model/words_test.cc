@@ -75,8 +75,9 @@ TEST_CASE("what newcomers write is read") {
   CHECK(FromText<Fusion>("torch.compile") == Fusion::kCompiled);
   CHECK(FromText<Precision>("bfloat16") == Precision::kBf16);
   CHECK(Refusal([] { FromText<Precision>("amp"); }) ==
-        "unknown precision \"amp\"; known: fp32, tf32, fp16, bf16, fp8; hint: "
-        "fp16 or bf16, each mixed with fp32");
+        "unknown precision \"amp\"; known: fp32, tf32, fp16, bf16, fp8, fp4; "
+        "hint: fp16 or bf16, each mixed with fp32");
+  CHECK(FromText<Precision>("NVFP4") == Precision::kFp4);
   CHECK(FromText<LossKernels>("fused_linear_cross_entropy") ==
         LossKernels::kChunked);
   CHECK(Refusal([] {
@@ -96,8 +97,9 @@ TEST_CASE("what newcomers write is read") {
   CHECK(Refusal([] {
           FromText<Precision>("mxfp8");
         }).ends_with("hint: precision fp8 with fp8.scaling=blocks"));
-  CHECK(Refusal([] { FromText<Precision>("nvfp4"); }).find("not modelled") !=
-        std::string::npos);
+  CHECK(Refusal([] {
+          FromText<Precision>("mxfp4");
+        }).ends_with("hint: fp4, whose blocks are NVFP4's, is the nearest"));
   CHECK(Refusal([] {
           FromText<Shard>("zero2_offload");
         }).ends_with("hint: zero2, with parallel.offload: optimizer"));

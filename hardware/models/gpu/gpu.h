@@ -41,7 +41,7 @@ inline ParameterSet GpuParametersOfStep(const Device& device,
   }
   const GpuKernelRates rates(device, workload);
   set.set(rates.others().efficiency);
-  set.set(rates.eight_bits().efficiency);
+  set.set(rates.narrow().efficiency);
   set.set(rates.update().efficiency);
   set.set(rates.attention().efficiency);
   const model::StackRules& stack = model::RulesOf(workload);

@@ -78,6 +78,9 @@ inline std::optional<model::Watts<>> DemandedPower(
                 ? device.generation->tensor_tf32
                 : device.generation->tensor_half;
     if (precision == model::Precision::kFp8) ratio *= FactsOfGpus().fp8_energy;
+    if (precision == model::Precision::kFp4) {
+      ratio *= FactsOfGpus().fp4_energy;
+    }
   } else {
     reach *= IssueShare(device);
   }

@@ -66,6 +66,15 @@ struct GpuRates {
   GemmTiles tiles;
 };
 
+// Bytes of a number that a product reads.
+inline double OperandWidth(model::Precision precision) {
+  constexpr int64_t kMany = 1024;
+  return static_cast<double>(model::NarrowsOperands(precision)
+                                 ? model::OperandBytes(precision, kMany)
+                                 : kMany * model::BytesPerElement(precision)) /
+         static_cast<double>(kMany);
+}
+
 inline GpuRates RatesOf(const Device& device,
                         model::Precision precision,
                         bool pads_products) {
@@ -73,9 +82,7 @@ inline GpuRates RatesOf(const Device& device,
   ENSURE(peak.has_value(), "a precision that the device does not have");
   GpuRates rates;
   rates.engine = EngineOf(device, precision);
-  rates.element_bytes = static_cast<double>(
-      precision == model::Precision::kFp8 ? model::kBytesOfFp8
-                                          : model::BytesPerElement(precision));
+  rates.element_bytes = OperandWidth(precision);
   rates.matrix = *peak;
   if (rates.engine == GpuEngine::kLanes) {
     rates.matrix = rates.matrix * IssueShare(device);
@@ -121,7 +128,7 @@ inline bool AttentionWaits(const GpuGeneration& generation,
   return false;
 }
 
-// The rates of a workload's kernels: products of 8 bits have their own, those of
+// The rates of a workload's kernels: products of 8 or 4 bits have their own, those of
 // an update in bf16 beside a wider step, and attention in one kernel in tf32:
 // LibTorch's flash attention takes 16 bits alone, and what takes its place in
 // fp32 and tf32 alike multiplies on the lanes (its memory-efficient attention;
@@ -132,10 +139,10 @@ class GpuKernelRates {
       : others_(RatesOf(device,
                         model::OutsideBlockProducts(workload.precision),
                         model::RulesOf(workload).pads_products)),
-        // Libraries of 8 bits refuse rows that are not aligned.
-        eight_bits_(workload.precision == model::Precision::kFp8
-                        ? RatesOf(device, workload.precision, true)
-                        : others_),
+        // Libraries of 8 and 4 bits refuse rows that are not aligned.
+        narrow_(model::NarrowsOperands(workload.precision)
+                    ? RatesOf(device, workload.precision, true)
+                    : others_),
         update_(model::MuonNarrows(workload)
                     ? RatesOf(device,
                               model::Precision::kBf16,
@@ -163,24 +170,24 @@ class GpuKernelRates {
   template <class Each>
   static Each& Among(const model::Kernel& kernel,
                      Each& others,
-                     Each& eight_bits,
+                     Each& narrow,
                      Each& update,
                      Each& attention) {
-    if (kernel.eight_bits) return eight_bits;
+    if (kernel.narrow_operands) return narrow;
     if (kernel.in_bf16) return update;
     return kernel.kind == model::KernelKind::kAttention ? attention : others;
   }
   const GpuRates& Of(const model::Kernel& kernel) const {
-    return Among(kernel, others_, eight_bits_, update_, attention_);
+    return Among(kernel, others_, narrow_, update_, attention_);
   }
   const GpuRates& others() const { return others_; }
-  const GpuRates& eight_bits() const { return eight_bits_; }
+  const GpuRates& narrow() const { return narrow_; }
   const GpuRates& update() const { return update_; }
   const GpuRates& attention() const { return attention_; }
 
  private:
   GpuRates others_;
-  GpuRates eight_bits_;
+  GpuRates narrow_;
   GpuRates update_;
   GpuRates attention_;
 };

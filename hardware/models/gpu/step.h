@@ -112,8 +112,8 @@ class GpuLaunchTimes {
 
  private:
   model::ExposedTime<T> Exposed(const model::Kernel& kernel) {
-    std::optional<GpuProducts<T>>& products = GpuKernelRates::Among(
-        kernel, others_, eight_bits_, update_, attention_);
+    std::optional<GpuProducts<T>>& products =
+        GpuKernelRates::Among(kernel, others_, narrow_, update_, attention_);
     if (!products) products.emplace(rates_.Of(kernel), terms_, p_);
     auto exposed = GpuKernelTime<T>(device_, *products, kernel, terms_, p_);
     if (slower_kernels_) {
@@ -130,7 +130,7 @@ class GpuLaunchTimes {
   GpuTerms<T> terms_;
   // Most steps have some of them alone.
   std::optional<GpuProducts<T>> others_;
-  std::optional<GpuProducts<T>> eight_bits_;
+  std::optional<GpuProducts<T>> narrow_;
   std::optional<GpuProducts<T>> update_;
   std::optional<GpuProducts<T>> attention_;
   model::DistinctKernels distinct_;

@@ -39,6 +39,22 @@ void BlockBiasBackward(Pass& pass, int64_t length) {
   }
 }
 
+// While it lives the products of a group's blocks have operands of its bits.
+class OperandsOfGroup {
+ public:
+  OperandsOfGroup(Pass& pass, const LayerGroup& group)
+      : pass_(pass), before_(pass.narrows_operands) {
+    if (group.wide) pass.narrows_operands = false;
+  }
+  ~OperandsOfGroup() { pass_.narrows_operands = before_; }
+  OperandsOfGroup(const OperandsOfGroup&) = delete;
+  OperandsOfGroup& operator=(const OperandsOfGroup&) = delete;
+
+ private:
+  Pass& pass_;
+  bool before_;
+};
+
 // A block's forward pass once more, but for what was kept of it.
 void OperationsAgain(Pass& pass, const LayerGroup& group) {
   const size_t first = pass.next();
@@ -49,6 +65,7 @@ void OperationsAgain(Pass& pass, const LayerGroup& group) {
 
 // `core_again`: after attention's core has run once more.
 void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
+  const OperandsOfGroup operands(pass, group);
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   const int64_t tokens = w.tokens();
@@ -83,9 +100,8 @@ void NextTokenInputForward(Pass& pass) {
   BlockGemm(pass, "next-token projection", tokens, h, 2 * h);
 }
 
-}  // namespace
-
-std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+// The same of blocks whose products are all in the same bits.
+std::vector<LayerGroup> GroupsOfParts(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {
   std::vector<LayerGroup> groups;
@@ -127,7 +143,26 @@ std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
   return groups;
 }
 
+}  // namespace
+
+std::vector<LayerGroup> LayerGroupsOf(const Workload& w,
+                                      int64_t first,
+                                      int64_t end) {
+  const Architecture& a = w.architecture;
+  const int64_t from = std::clamp(a.layers - w.wide_blocks, first, end);
+  std::vector<LayerGroup> groups;
+  if (first < from) groups = GroupsOfParts(a, first, from);
+  if (from < end) {
+    for (LayerGroup& group : GroupsOfParts(a, from, end)) {
+      group.wide = true;
+      groups.push_back(group);
+    }
+  }
+  return groups;
+}
+
 void LayerForward(Pass& pass, const LayerGroup& group) {
+  const OperandsOfGroup operands(pass, group);
   const Workload& w = pass.workload;
   const int64_t tokens = w.tokens();
   if (group.parts.mixer == Mixer::kAttention) {
@@ -207,7 +242,7 @@ void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
     if (!again) SharedBlocksBackward(pass);
     return;
   }
-  const auto groups = LayerGroupsOf(a, first, end);
+  const auto groups = LayerGroupsOf(w, first, end);
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
     pass.Open(Phase::kBackward, SegmentRole::kLayer, group->count);
     if (again) {

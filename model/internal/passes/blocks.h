@@ -11,16 +11,17 @@
 namespace trainfare::model::internal {
 
 // Blocks that are alike: in their parts, with a window or without, with
-// positions or without.
+// positions or without, with products in 16 bits where others narrow operands.
 struct LayerGroup {
   int64_t count = 0;
   BlockParts parts = TransformerBlock(/*experts=*/false);
   bool windowed = false;
   bool positions = true;
+  bool wide = false;
 };
 // Those from `first` up to `end`, as they stand in the model; where blocks with
 // experts and without take turns, these first, and so of other parts.
-std::vector<LayerGroup> LayerGroupsOf(const Architecture& a,
+std::vector<LayerGroup> LayerGroupsOf(const Workload& workload,
                                       int64_t first,
                                       int64_t end);
 

@@ -116,7 +116,30 @@ void PushCasts(Pass& pass, const WeightCasts& casts) {
   kernel.parameter_bytes_written = kernel.bytes_written;
 }
 
+// The tensor's largest value is read first. Copies that a weight gradient reads
+// are of blocks that a Hadamard matrix of 16 columns has mixed, 4 additions a
+// number; gradients are rounded by a random word for four numbers (PTX ISA,
+// cvt.rs of e2m1x4), weights share the scales of both copies (arXiv:2509.25149,
+// section 4).
+void NarrowToFp4(Pass& pass,
+                 KernelName name,
+                 int64_t elements,
+                 int64_t copies) {
+  pass.Reduction("largest value", elements, elements, pass.element, 0, 1);
+  pass.Copy(name, elements, pass.element, 0);
+  Kernel& kernel = pass.last();
+  kernel.bytes_written = copies * OperandBytes(Precision::kFp4, elements);
+  if (copies > 1 && !(name == "cast weights")) {
+    kernel.vector_flops = 4 * elements;
+  }
+  if (name == "cast gradient") kernel.random_draws = copies * elements / 4;
+}
+
 }  // namespace
+
+bool NarrowWeightGradients(const Workload& w) {
+  return w.precision != Precision::kFp8 || w.fp8.weight_gradients;
+}
 
 void CastOperand(Pass& pass, int64_t elements) {
   if (pass.autocast) pass.Copy("cast activation", elements, 4, pass.element);
@@ -159,15 +182,17 @@ void CastWeightsAgain(Pass& pass) {
   PushCasts(pass, casts);
 }
 
-void CastToFp8(Pass& pass, KernelName name, int64_t elements) {
+void NarrowOperand(Pass& pass, KernelName name, int64_t elements) {
   const Workload& w = pass.workload;
   const Fp8& fp8 = w.fp8;
   const bool weights = name == "cast weights";
   const bool twice =
-      w.work != Work::kForward && (weights || fp8.weight_gradients);
+      w.work != Work::kForward && (weights || NarrowWeightGradients(w));
   const int64_t copies = twice ? 2 : 1;
   const size_t first = pass.next();
-  if (weights && fp8.gathered) {
+  if (w.precision == Precision::kFp4) {
+    NarrowToFp4(pass, name, elements, copies);
+  } else if (weights && fp8.gathered) {
     // They come in 8 bits; what is left is the transposed copy.
     if (twice) pass.Copy(name, elements, kBytesOfFp8, kBytesOfFp8);
   } else if (fp8.scaling == Fp8Scaling::kRows) {
@@ -190,13 +215,16 @@ void CastToFp8(Pass& pass, KernelName name, int64_t elements) {
   }
 }
 
-void ReadFp8(Pass& pass, Reads second) {
+void ReadNarrowed(Pass& pass, Reads second) {
   Kernel& kernel = pass.last();
   const GemmExtents& g = kernel.gemm;
-  kernel.eight_bits = true;
-  kernel.bytes_read = g.batch * (g.m * g.k + g.k * g.n) * kBytesOfFp8;
+  kernel.narrow_operands = true;
+  const auto bytes = [&](int64_t numbers) {
+    return OperandBytes(pass.workload.precision, numbers);
+  };
+  kernel.bytes_read = bytes(g.batch * g.m * g.k) + bytes(g.batch * g.k * g.n);
   if (second == Reads::kWeights) {
-    kernel.parameter_bytes = g.batch * g.k * g.n * kBytesOfFp8;
+    kernel.parameter_bytes = bytes(g.batch * g.k * g.n);
   }
 }
 

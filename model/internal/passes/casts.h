@@ -1,7 +1,7 @@
 #pragma once
 
 // What is narrowed and widened along a pass: operands and gradients under
-// autocast, weights that stay wide, and operands of products in 8 bits.
+// autocast, weights that stay wide, and operands of products in 8 or 4 bits.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace trainfare::model::internal {
 
-// What the second operand of a product in 8 bits is.
+// What the second operand of a product of narrow ones is.
 enum class Reads { kWeights, kGradient };
 
 // Autocast narrows what a product reads, each time that one reads it.
@@ -34,14 +34,17 @@ int64_t MatrixElementsOutsideBlocks(const Workload& workload);
 // pass forward: a block's share of them all. Shards are gathered narrow.
 void CastWeightsAgain(Pass& pass);
 
-// An operand in 8 bits, and transposed for the pass back, in one kernel; of a
-// pass forward alone only the first, as where weight gradients are of operands
+// Whether products that make weights' gradients have such operands, too.
+bool NarrowWeightGradients(const Workload& workload);
+
+// An operand in 8 or 4 bits, and transposed for the pass back, in one kernel; of
+// a pass forward alone only the first, as where weight gradients are of operands
 // in 16 bits. Source: NVIDIA TransformerEngine, cast_transpose; a scale of a
 // row serves one of the two (pytorch/ao, float8/README.md).
-void CastToFp8(Pass& pass, KernelName name, int64_t elements);
+void NarrowOperand(Pass& pass, KernelName name, int64_t elements);
 
-// Makes the last kernel a product of operands in 8 bits, the second of which
-// may be a weight; its result is wide.
-void ReadFp8(Pass& pass, Reads second);
+// Makes the last kernel a product of such operands, the second of which may be a
+// weight; its result is wide.
+void ReadNarrowed(Pass& pass, Reads second);
 
 }  // namespace trainfare::model::internal

@@ -43,12 +43,12 @@ void ExpertGemm(
   const Workload& w = pass.workload;
   const int64_t groups = SideBySide(pass, r);
   const size_t first = pass.next();
-  if (pass.fp8) {
-    CastToFp8(pass, "cast activation", groups * r.each * k);
-    if (!BaseInFp8(w)) CastToFp8(pass, "cast weights", groups * n * k);
+  if (pass.narrows_operands) {
+    NarrowOperand(pass, "cast activation", groups * r.each * k);
+    if (!BaseAsProducts(w)) NarrowOperand(pass, "cast weights", groups * n * k);
   }
   GroupGemm(pass, name, r, n, k);
-  if (pass.fp8) ReadFp8(pass, Reads::kWeights);
+  if (pass.narrows_operands) ReadNarrowed(pass, Reads::kWeights);
   pass.RepeatSince(first, ExpertLaunches(pass, r));
 }
 
@@ -142,7 +142,8 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
     if (!trains) return;
     GroupWeightGradient(pass, "expert weight gradient", r, k, n);
     pass.last().launches = ExpertLaunches(pass, r);
-    if (pass.fp8 && w.fp8.weight_gradients) ReadFp8(pass, Reads::kGradient);
+    if (pass.narrows_operands && NarrowWeightGradients(w))
+      ReadNarrowed(pass, Reads::kGradient);
     GradientWithin(pass, r, k, n);
   };
   const auto each = [&](const auto& elementwise) {

@@ -11,8 +11,8 @@ Pass::Pass(const Workload& of)
       wide(Widths(of).wide),
       autocast(Autocasts(of)),
       casts_weights(CastsWeights(of)),
-      fp8(of.precision == Precision::kFp8),
-      dropout(of.architecture.dropout > 0 && of.work != Work::kForward) {
+      dropout(of.architecture.dropout > 0 && of.work != Work::kForward),
+      narrows_operands(NarrowsOperands(of.precision)) {
   list.kernels.reserve(128);
   list.segments.reserve(12);
 }

@@ -60,11 +60,12 @@ struct Pass {
   const int64_t wide;     // bytes of a LayerNorm or softmax result
   const bool autocast;
   const bool casts_weights;
-  const bool fp8;  // the operands of the blocks' products
   const bool dropout;
   // Of weights that several blocks share none comes after this one: their
   // gradients are whole.
   bool last_use = true;
+  // The products of the block that comes next have operands of 8 or 4 bits.
+  bool narrows_operands;
   KernelList list;
 
   bool EagerOutside() const { return rules.eager_outside; }

@@ -26,7 +26,7 @@ void ForwardPass(Pass& pass) {
   if (pass.casts_weights) CastWeights(pass);
   pass.Close();
 
-  for (const LayerGroup& group : LayerGroupsOf(a, 0, a.layers)) {
+  for (const LayerGroup& group : LayerGroupsOf(w, 0, a.layers)) {
     pass.Open(Phase::kForward, SegmentRole::kLayer, group.count);
     LayerForward(pass, group);
     pass.Close();

@@ -9,12 +9,17 @@
 namespace trainfare::model::internal {
 namespace {
 
-// Hand-fused norms and activations leave 8 bits, twice, in the place of 16,
-// where the scales are known before they are done.
+// Whether the scales of an operand are known before all of it is there: 4 bits
+// have one of the whole tensor.
+bool KnowsScales(const Workload& w) {
+  return w.precision == Precision::kFp8 &&
+         w.fp8.scaling != Fp8Scaling::kTensor &&
+         w.fp8.scaling != Fp8Scaling::kRows;
+}
+
+// Hand-fused norms and activations then leave 8 bits, twice, in the place of 16.
 bool NarrowedByProducer(const Pass& pass) {
-  const Fp8& fp8 = pass.workload.fp8;
-  return pass.HandFused() && fp8.scaling != Fp8Scaling::kTensor &&
-         fp8.scaling != Fp8Scaling::kRows;
+  return pass.HandFused() && KnowsScales(pass.workload);
 }
 
 // Bias gradients: column sums of (rows, columns).
@@ -45,15 +50,15 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
 void BlockGemm(Pass& pass, KernelName name, int64_t m, int64_t n, int64_t k) {
   const Workload& w = pass.workload;
   Dequantise(pass, n * k);
-  if (pass.fp8) {
+  if (pass.narrows_operands) {
     // Attention leaves 16 bits.
     if (!NarrowedByProducer(pass) || name == "attention output projection") {
-      CastToFp8(pass, "cast activation", m * k);
+      NarrowOperand(pass, "cast activation", m * k);
     }
-    if (!BaseInFp8(w)) CastToFp8(pass, "cast weights", n * k);
+    if (!BaseAsProducts(w)) NarrowOperand(pass, "cast weights", n * k);
   }
   pass.Gemm(name, m, n, k);
-  if (pass.fp8) ReadFp8(pass, Reads::kWeights);
+  if (pass.narrows_operands) ReadNarrowed(pass, Reads::kWeights);
 }
 
 void LaidOutBias(Pass& pass, int64_t elements) {
@@ -71,18 +76,19 @@ void LinearBackward(Pass& pass,
                     Input input) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
-  const bool fp8 = pass.fp8 && IsOfBlock(matrix);
+  const bool narrow = pass.narrows_operands && IsOfBlock(matrix);
   if (IsOfBlock(matrix)) DequantiseAgain(pass, n * k);
   const bool narrow_already = pass.rules.biases_in_products && !a.gated &&
-                              matrix == Matrix::kFeedForwardIn;
-  if (fp8 && !narrow_already) CastToFp8(pass, "cast gradient", m * n);
+                              matrix == Matrix::kFeedForwardIn &&
+                              w.precision == Precision::kFp8;
+  if (narrow && !narrow_already) NarrowOperand(pass, "cast gradient", m * n);
   pass.Gemm("input gradient", m, k, n);
-  if (fp8) ReadFp8(pass, Reads::kWeights);
+  if (narrow) ReadNarrowed(pass, Reads::kWeights);
   AdapterBackward(pass, matrix, OneGroup(m), n, k);
   if (input == Input::kNarrowed) WidenGradient(pass, m * k);
   if (!Trains(w, matrix)) return;
   WeightGradientGemm(pass, "weight gradient", k, n, m);
-  if (fp8 && w.fp8.weight_gradients) ReadFp8(pass, Reads::kGradient);
+  if (narrow && NarrowWeightGradients(w)) ReadNarrowed(pass, Reads::kGradient);
   WidenParameterGradient(pass, k * n);
   if (bias && !(pass.rules.biases_in_products && IsOfBlock(matrix))) {
     BiasGradient(pass, m, n);

@@ -30,7 +30,8 @@ GpuFacts ReadFacts(const std::string& tiles) {
           "rows: {{ norm_warps: 4, softmax_warps: 16, held_bytes: 4096,\n"
           "        cache_share: 0.55 }}\n"
           "memory: {{ gaps: 0.04, gaps_anew: 0.17 }}\n"
-          "power: {{ least_voltage: 0.7, fp8_energy: 0.5 }}\n",
+          "power: {{ least_voltage: 0.7, fp8_energy: 0.5, fp4_energy: 0.25 "
+          "}}\n",
           tiles),
       "gpu.yaml"));
 }

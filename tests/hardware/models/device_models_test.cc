@@ -297,6 +297,11 @@ TEST_CASE("fp8 is faster than 16 bits, by less than its peak") {
     CHECK(narrow.forward.matrix > 0.5 * wide.forward.matrix);
     // What casts cost is no arithmetic.
     CHECK(narrow.forward.vector == wide.forward.vector);
+    device.peak.fp4 = model::TFlopPerSecond(400);
+    w.precision = model::Precision::kFp4;
+    const StepTime<double> narrowest = StepOf(device, w, Priors(kind));
+    CHECK(narrowest.forward.matrix < narrow.forward.matrix);
+    CHECK(narrowest.forward.matrix > 0.25 * wide.forward.matrix);
   }
 }
 

@@ -240,7 +240,7 @@ TEST_CASE("bad files say what is wrong, where") {
         "optimizer, padding, "
         "parallel, power_limit, precision, "
         "predictions_per_sequence, run, source, stack, stochastic_rounding, "
-        "target_length, task, trainable, work");
+        "target_length, task, trainable, wide_blocks, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
   // What rules of the whole workload refuse stands where its key does.
@@ -259,7 +259,7 @@ TEST_CASE("bad files say what is wrong, where") {
   CHECK(
       Message(Replaced("fp32", "fp23")) ==
       "s.yaml:9:12: precision: unknown precision \"fp23\"; known: fp32, tf32, "
-      "fp16, bf16, fp8");
+      "fp16, bf16, fp8, fp4");
   CHECK(
       Message(Replaced("{ static: 32 }", "{ static: 32, dynamic: 8 }")) ==
       "s.yaml:8:10: padding: expected dynamic, { static: LENGTH }, { dynamic: "

@@ -80,23 +80,23 @@ TEST_CASE("in fp8 the layers' products alone are at that peak") {
   model::Workload workload = Step();
   workload.precision = model::Precision::kFp8;
   const model::KernelList list = model::ExpandKernels(workload);
-  double in_eight_bits = 0;
+  double narrow = 0;
   double others = 0;
   for (const model::Segment& segment : list.segments) {
     // The update multiplies no matrices.
     const double times = 3.0 * static_cast<double>(segment.repeat);
     for (int64_t i = segment.begin; i < segment.end; ++i) {
       const model::Kernel& kernel = list.kernels[static_cast<size_t>(i)];
-      (kernel.eight_bits ? in_eight_bits : others) +=
+      (kernel.narrow_operands ? narrow : others) +=
           times * static_cast<double>(kernel.matrix_flops * kernel.launches);
     }
   }
-  REQUIRE(in_eight_bits > 0);
+  REQUIRE(narrow > 0);
   REQUIRE(others > 0);
   hardware::Device endless = h100;
   endless.memory_bandwidth = model::BytesPerSecond<>(1e30);
   const double expected =
-      in_eight_bits / h100.MatrixPeak(model::Precision::kFp8)->base() +
+      narrow / h100.MatrixPeak(model::Precision::kFp8)->base() +
       others / h100.MatrixPeak(model::Precision::kBf16)->base();
   CHECK(model::ToSeconds(BaselinesOf(endless, workload).roofline) ==
         doctest::Approx(expected).epsilon(1e-9).scale(0));

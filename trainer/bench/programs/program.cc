@@ -1,5 +1,7 @@
 #include "trainer/bench/programs/program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,9 +34,11 @@ at::ScalarType NarrowTypeOf(model::Precision precision) {
     case model::Precision::kTf32:
       return at::kFloat;
     case model::Precision::kFp8:
+    case model::Precision::kFp4:
       throw model::InputError(
-          "precision: kernels are measured in fp32, tf32, bf16 and fp16, got "
-          "fp8");
+          fmt::format("precision: kernels are measured in fp32, tf32, bf16 and "
+                      "fp16, got {}",
+                      model::ToText(precision)));
   }
   ENSURE(false, "a precision without a type");
 }
