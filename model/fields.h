@@ -460,6 +460,10 @@ void VisitFields(Archive& archive, O& o) {
                 .about = "Narrow weights: gradients are summed, and sent, in "
                          "fp32"},
           o.wide_gradients);
+  archive(Field{.name = "in_backward",
+                .about = "Each tensor is updated as its gradient comes, which "
+                         "then goes"},
+          o.in_backward);
   archive(Field{.name = "state_bits",
                 .about = "Of a number of its state: 8, 16; 0: as wide as the "
                          "update",

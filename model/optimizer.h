@@ -136,6 +136,9 @@ struct Optimizer {
   // Narrow weights' gradients are added to sums in fp32, which stand from the
   // beginning and are what ranks send (nanotron's accumulate_grad_in_fp32).
   bool wide_gradients = false;
+  // Each tensor is updated as soon as its gradient is there, which then goes
+  // (torchtune's optimizer_in_bwd; Lv et al. 2023, LOMO).
+  bool in_backward = false;
   // Bits of a number of its state: 8 with constants a group (Dettmers et al.
   // 2022), 16 in bf16 (DeepSeek-V3's moments); 0 = as wide as the update.
   int64_t state_bits = 0;

@@ -167,6 +167,9 @@ int64_t LaunchesOf(const Workload& w,
     return CeilDivide(tensors, kTensorsPerFusedLaunch);
   }
   if (w.optimizer.state_bits == 8) return tensors;
+  if (w.optimizer.in_backward) {
+    return InOnePass(w.optimizer) ? tensors : pass.operations * tensors;
+  }
   if (w.optimizer.implementation == OptimizerImplementation::kForLoop ||
       (w.optimizer.implementation == OptimizerImplementation::kFused &&
        access == FusedAccess::kOneTensor)) {

@@ -247,6 +247,9 @@ void RequireMeasurableState(const Workload& workload) {
           "optimizer.masters: the trainer has in_update, got apart");
   Require(!workload.optimizer.wide_gradients,
           "optimizer.wide_gradients: the trainer has gradients as weights are");
+  Require(
+      !workload.optimizer.in_backward,
+      "optimizer.in_backward: the trainer updates behind the pass backward");
   Require(workload.optimizer.state_bits == 0,
           "optimizer.state_bits: the trainer keeps state as wide as weights");
   Require(!workload.trainable.embeddings_beside_adapters,

@@ -644,6 +644,32 @@ void ValidateFp8(const Workload& w) {
   }
 }
 
+// Gradients that go as they come are of one micro-batch, and nobody else waits
+// for them whole.
+void ValidateUpdateInBackward(const Workload& w) {
+  if (!w.optimizer.in_backward) return;
+  const auto require_none = [](bool beside, std::string_view what) {
+    if (!beside) return;
+    throw InputError(fmt::format(
+        "optimizer.in_backward: expected false {}, got true", what));
+  };
+  require_none(w.accumulation > 1, "where micro-batches add up gradients");
+  require_none(w.parallel.data > 1 && !ShardsParameters(w.parallel),
+               "where ranks sum gradients of all (parallel.shard: zero3 or "
+               "fsdp)");
+  require_none(w.parallel.pipeline > 1, "under a pipeline");
+  require_none(w.parallel.offload != Offload::kNone, "beside parallel.offload");
+  require_none(KeepsMasters(w),
+               "beside masters of narrow weights (optimizer.masters: none)");
+  require_none(Autocasts(w) && w.precision == Precision::kFp16,
+               "in fp16, whose gradients are unscaled together");
+  require_none(w.optimizer.wide_gradients, "beside wide_gradients");
+  require_none(w.optimizer.by_layer, "beside by_layer");
+  require_none(w.optimizer.kind == OptimizerKind::kMuon, "beside muon");
+  require_none(w.compression.kind != CompressionKind::kNone,
+               "beside gradient_compression");
+}
+
 // Muon and Adafactor look at whole matrices, each in the framework's own
 // operations, which only the compiler of a whole graph makes one pass of.
 void ValidateOptimizer(const Workload& w) {
@@ -734,6 +760,7 @@ void Validate(const Workload& w) {
   }
   ValidateFp8(w);
   ValidateWideBlocks(w);
+  ValidateUpdateInBackward(w);
   ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,

@@ -33,8 +33,6 @@ constexpr std::string_view kNarrowSums =
     "gradient_compression: half, beside model, for sums in 16 bits";
 constexpr std::string_view kNoMagnitudes =
     "rank and matrices alone; DoRA's norms and magnitudes are not counted";
-constexpr std::string_view kNoUpdateInBackward =
-    "updates behind the pass backward alone; those within it are not counted";
 constexpr std::string_view kAdapters =
     "trainable: { lora: { rank: RANK, matrices: [query, value] } }";
 
@@ -164,8 +162,7 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"use_dora", "matrices", kNoMagnitudes},
     {"dora", "matrices", kNoMagnitudes},
     {"dora", "lora", kNoMagnitudes},
-    {"in_backward", "state_bits", kNoUpdateInBackward},
-    {"optimizer_in_bwd", "optimizer", kNoUpdateInBackward},
+    {"optimizer_in_bwd", "optimizer", "in_backward, of the map optimizer"},
     {"overlap_moe_expert_parallel_comm", "shard", "expert_overlap"},
     {"overlap_moe_expert_parallel_comm", "parallel", kExpertOverlap},
 });

@@ -49,9 +49,14 @@ int64_t LargestTrained(const Workload& w) {
   return largest;
 }
 
+bool UpdatesByTensor(const Optimizer& optimizer) {
+  return optimizer.in_backward ||
+         optimizer.implementation == OptimizerImplementation::kForLoop;
+}
+
 // Bytes of these in an update of `parameters` elements, the largest tensor with
-// so many: a multi-tensor update holds whole lists of them, a for-loop those of
-// its largest tensor, a fused one none.
+// so many: a multi-tensor update holds whole lists of them, one of a tensor at a
+// time those of its largest, a fused one none.
 int64_t TemporariesOf(const Workload& w, int64_t parameters, int64_t largest) {
   int64_t lists = TemporaryLists(w.optimizer.kind);
   switch (w.optimizer.implementation) {
@@ -60,7 +65,10 @@ int64_t TemporariesOf(const Workload& w, int64_t parameters, int64_t largest) {
       if (MastersInUpdate(w)) ++lists;
       return lists * ShareOf(largest, w.parallel) * BytesOfState(w);
     case OptimizerImplementation::kMultiTensor:
-      return lists * parameters * BytesOfState(w);
+      return lists *
+             (UpdatesByTensor(w.optimizer) ? ShareOf(largest, w.parallel)
+                                           : parameters) *
+             BytesOfState(w);
     case OptimizerImplementation::kFused:
       return 0;
   }
@@ -77,9 +85,8 @@ int64_t OptimizerTemporaries(const Workload& w, int64_t parameters) {
         TemporariesOf(
             w, ShareOf(parts.other_elements, w.parallel), parts.largest_other));
   }
-  const bool by_tensor =
-      w.optimizer.implementation == OptimizerImplementation::kForLoop;
-  return TemporariesOf(w, parameters, by_tensor ? LargestTrained(w) : 0);
+  const int64_t largest = UpdatesByTensor(w.optimizer) ? LargestTrained(w) : 0;
+  return TemporariesOf(w, parameters, largest);
 }
 
 // The root stays in whole to the end, without resharding all blocks to the
@@ -210,6 +217,9 @@ int64_t RankMemory::WeightCopyBytes(CopiesAt at, int64_t gathered) const {
 
 int64_t RankMemory::GradientBytesOf() const {
   if (SendsGradientsToHost(w_.parallel)) return 0;
+  if (w_.optimizer.in_backward) {
+    return ShareOf(LargestTrained(w_), w_.parallel) * GradientWidth(w_);
+  }
   return Share({trained_, trained_experts_},
                shares_ && KeepsShareOfGradients(w_)) *
          GradientWidth(w_);
@@ -221,7 +231,7 @@ int64_t RankMemory::GradientsAboveLowest() const {
   const Architecture& a = w_.architecture;
   const int64_t blocks =
       LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
-  if (trained_ == 0 || blocks == 0) return 0;
+  if (trained_ == 0 || blocks == 0 || w_.optimizer.in_backward) return 0;
   if (SumsGradientsWide(w_)) return gradient_bytes_;
   int64_t above = (trained_ - EmbeddingCopies(w_)) / blocks * (blocks - 1) +
                   OutputCopies(w_);

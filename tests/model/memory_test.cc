@@ -12,6 +12,8 @@
 #include "model/presets.h"
 #include "model/trainable.h"
 #include "model/transients.h"
+#include "model/validate.h"
+#include "tests/model/refusal.h"
 
 namespace trainfare::model {
 namespace {
@@ -463,6 +465,55 @@ TEST_CASE("narrow weights with masters: 2 + 2 + 4 bytes, and 4 to unscale") {
 // docs/models/memory.md, by hand: Gemma 3 270M in bf16 has 262,144 words of 640,
 // of which the logits' gradient and the embeddings' stand beside their sum:
 // 2 x 262,144 x 640 x 2 = 671,088,640 bytes besides all gradients.
+// docs/models/memory.md, "Per parameter": Llama 3.2 3B in bf16 without masters.
+// Its largest tensor is its table, 128,256 x 3072; its 254 tensors are a launch
+// each.
+TEST_CASE("an update in the pass backward keeps one gradient, by hand") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.2-3b");
+  w.sequence_length = 4096;
+  w.precision = Precision::kBf16;
+  w.stack = {Fusion::kCompiled, Attention::kFlash};
+  w.stack.narrow_weights = true;
+  w.optimizer.masters = Masters::kNone;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.gradient_checkpointing = true;
+  const auto gradients = [&](const internal::Moment& moment) {
+    return moment.Estimate().Of("gradients");
+  };
+  const auto launches = [&] {
+    return ExpandKernels(w).Counts(Phase::kOptimizer).launches;
+  };
+  const int64_t behind = launches();
+  {
+    const internal::RankMemory rank(w, kGpu);
+    CHECK(gradients(rank.OptimizerStep()) == Byte(2.0 * 3'212'749'824));
+  }
+  w.optimizer.in_backward = true;
+  Validate(w);
+  const internal::RankMemory rank(w, kGpu);
+  CHECK(gradients(rank.OptimizerStep()) == Byte(788'004'864.0));
+  CHECK(gradients(rank.LowestBlock(Activations(w).lowest)) == Byte(0.0));
+  CHECK(behind < launches());
+  CHECK(launches() == 254);
+  // Operation by operation each tensor takes AdamW's eight.
+  w.optimizer.implementation = OptimizerImplementation::kMultiTensor;
+  CHECK(launches() == 8 * 254);
+  w.accumulation = 2;
+  CHECK(RefusalOf(w) ==
+        "optimizer.in_backward: expected false where micro-batches add up "
+        "gradients, got true");
+  w.accumulation = 1;
+  w.parallel.data = 2;
+  CHECK(RefusalOf(w).starts_with(
+      "optimizer.in_backward: expected false where ranks sum gradients"));
+  w.parallel.shard = Shard::kFsdp;
+  CHECK(RefusalOf(w).empty());
+  w.optimizer.masters = Masters::kApart;
+  CHECK(RefusalOf(w).starts_with(
+      "optimizer.in_backward: expected false beside masters"));
+}
+
 TEST_CASE("a table that is the output layer, too, has three gradients") {
   Workload w;
   w.architecture = FindArchitecture("gemma-3-270m");

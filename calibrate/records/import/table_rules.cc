@@ -184,6 +184,7 @@ void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
   });
   rules.narrow_sums = root.Texts("narrow_sums");
   rules.eight_bit_states = root.Texts("eight_bit_states");
+  rules.updates_in_backward = root.Texts("updates_in_backward");
 }
 
 // Adapters, and the frozen base below them.

@@ -311,6 +311,7 @@ struct TableRules {
   std::vector<std::string> embeddings_beside_adapters;
   std::vector<std::string> base_by_operations;
   std::vector<std::string> eight_bit_states;
+  std::vector<std::string> updates_in_backward;
   ByWord<Task> tasks;
   std::vector<std::string> reserved_peaks;
   std::vector<std::string> unstated_peaks;

@@ -108,6 +108,8 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
   if (SaysAny(Lowered(words), RulesOfTables().eight_bit_states)) {
     workload.optimizer.state_bits = 8;
   }
+  workload.optimizer.in_backward =
+      SaysAny(Lowered(words), RulesOfTables().updates_in_backward);
   workload.optimizer.kind = OptimizerOf(Lowered(words));
   OptimizerImplementation& implementation = workload.optimizer.implementation;
   if (ContainsAny(words, RulesOfTables().bert_adam_but_in_fp16)) {
