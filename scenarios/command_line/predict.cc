@@ -8,6 +8,7 @@
 #include "scenarios/command_line/job_flags.h"
 #include "scenarios/commands/diff.h"
 #include "scenarios/commands/largest.h"
+#include "scenarios/commands/measured_step.h"
 
 namespace trainfare::scenarios {
 
@@ -22,6 +23,7 @@ void AddPredictExamples(CLI::App& app) {
                ("predict --model llama-3.1-8b --samples 10000 --length 2048 "
                 "--device h100_sxm --batch 1 --set trainable.lora.rank=16"),
                "predict squad_bert_large --instance aws/p4d.24xlarge",
+               "predict llama_8b_lora --device a100_sxm4_80gb --measured 38%",
                ("predict llama_8b_fsdp --instance aws/p5.48xlarge --hosts 2 "
                 "--set parallel.data=16")});
 }
@@ -91,12 +93,18 @@ Command AddPredict(CLI::App& sub, CommonOptions& common) {
   AddPredictExamples(sub);
   AddTarget(sub, *options);
   AddSize(sub, *options);
+  sub.add_option("--measured",
+                 options->measured,
+                 "A step of yours, beside what it should be: its time, a rate "
+                 "or an MFU, such as 1.9s, 3200tokens/s, 12samples/s/device, "
+                 "38%")
+      ->type_name("STEP");
   sub.add_flag("--spot", options->spot, "Spot price of the instance");
   AddPriceFlags(sub, options->prices);
   AddOverrides(sub, options->overrides);
   AddBaselineFlag(sub, *baseline);
   // What is looked for is no run to compare.
-  Exclude(sub, "--largest", {"--baseline"});
+  Exclude(sub, "--largest", {"--baseline", "--measured"});
   common.AddLimitsTo(sub);
   common.AddTo(sub);
   AddDryRun(sub, *dry_run);
@@ -108,6 +116,7 @@ Command AddPredict(CLI::App& sub, CommonOptions& common) {
     if (options->largest) {
       FromValue([&] { LargestFromText(*options->largest); });
     }
+    if (options->measured) ParseMeasured(*options->measured);
     const auto make = [&](const Origin& origin) {
       options->origin = origin;
       options->json = common.json() || !baseline->empty();

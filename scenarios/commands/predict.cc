@@ -12,6 +12,7 @@
 #include "scenarios/commands/asked_targets.h"
 #include "scenarios/commands/faster_settings.h"
 #include "scenarios/commands/largest.h"
+#include "scenarios/commands/measured_step.h"
 #include "scenarios/commands/nearest_runs.h"
 #include "scenarios/commands/prediction_charts.h"
 #include "scenarios/commands/prediction_report.h"
@@ -138,6 +139,23 @@ void AddDetails(const Prediction& prediction,
   if (runs) report.page_tables.push_back(*std::move(runs));
 }
 
+// Of the one job that was asked about, where it fits.
+std::optional<StepComparison> ComparisonOf(
+    const std::vector<Prediction>& predictions,
+    const Scenario& scenario,
+    const PredictOptions& options) {
+  if (!options.measured) return std::nullopt;
+  const Measured measured = ParseMeasured(*options.measured);
+  if (predictions.size() != 1) {
+    throw UsageError(
+        "--measured: give one --batch, --seq, --precision, --device and "
+        "--instance");
+  }
+  const Prediction& one = predictions.front();
+  if (!one.job.fits()) return std::nullopt;
+  return CompareStep(measured, *one.target, scenario, one.job);
+}
+
 // The answer to what was asked, in all its forms.
 Report ReportOf(const std::vector<PredictionTarget>& targets,
                 const std::vector<Scenario>& variants,
@@ -160,8 +178,15 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
                                         : NamesOf(targets));
   }
   const bool one = predictions.size() == 1;
+  const auto comparison = ComparisonOf(predictions, first, options);
   report.headline = HeadlineOf(targets, predictions, variants);
+  if (comparison) report.headline.push_back(ComparisonLine(*comparison));
   report.tables.push_back(PredictionTable(predictions, first.epochs));
+  if (comparison) {
+    if (auto table = ComparisonTable(*comparison)) {
+      report.tables.push_back(*std::move(table));
+    }
+  }
   std::optional<KernelGroups> kernels;
   if (one && job.fits()) kernels = GroupsOf(target.predictor, job.workload);
   if (one) AddDetails(predictions.front(), kernels, first, options, report);
@@ -176,8 +201,11 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
     }
   }
   if (options.json) {
-    report.json = AnswerText(
-        PredictionJson(targets, predictions, kernels, first, options), report);
+    Json json = PredictionJson(targets, predictions, kernels, first, options);
+    if (comparison) {
+      json["predictions"].back()["measured"] = ToJson(*comparison);
+    }
+    report.json = AnswerText(std::move(json), report);
   }
   for (size_t i = 0; i < predictions.size(); ++i) {
     report.answers.push_back(fmt::format("/predictions/{}", i));

@@ -1,0 +1,130 @@
+#include "scenarios/commands/measured_step.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/error.h"
+#include "scenarios/commands/predict.h"
+#include "scenarios/report/json.h"
+#include "tests/scenarios/commands/predicted.h"
+#include "tests/scenarios/hermetic.h"
+
+namespace trainfare::scenarios {
+namespace {
+
+PredictOptions LlamaOnHost() {
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  return options;
+}
+
+Json OnlyPrediction(const PredictOptions& options) {
+  return Json::parse(Predict(options).json).at("predictions").at(0);
+}
+
+double StepOfPrediction(const PredictOptions& options) {
+  return OnlyPrediction(options).at("step_time_s").get<double>();
+}
+
+Json MeasuredOf(PredictOptions options, const std::string& measured) {
+  options.measured = measured;
+  return OnlyPrediction(options).at("measured");
+}
+
+std::string RefusalOfMeasured(const std::string& text) {
+  try {
+    ParseMeasured(text);
+  } catch (const model::InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a measured step is a time, a rate or a share of the peak") {
+  CHECK(ParseMeasured("1.5s").value == doctest::Approx(1.5));
+  CHECK(ParseMeasured("650 ms").value == doctest::Approx(0.65));
+  const Measured tokens = ParseMeasured("3200tokens/s");
+  CHECK(tokens.as == MeasuredAs::kTokens);
+  CHECK_FALSE(tokens.of_device);
+  const Measured samples = ParseMeasured("12.5 samples/s/device");
+  CHECK(samples.as == MeasuredAs::kSamples);
+  CHECK(samples.value == doctest::Approx(12.5));
+  CHECK(samples.of_device);
+  CHECK(ParseMeasured("38%").value == doctest::Approx(0.38));
+  CHECK(RefusalOfMeasured("3200").find("; a number needs its unit") !=
+        std::string::npos);
+  for (const char* nonsense :
+       {"", "fast", "0s", "-1s", "nan%", "0tokens/s", "104%", "1s/device"}) {
+    CAPTURE(nonsense);
+    CHECK(RefusalOfMeasured(nonsense).starts_with("--measured: expected "));
+  }
+}
+
+TEST_CASE("a step as predicted is inside, however it was measured") {
+  const FitFolder none;
+  const PredictOptions options = LlamaOnHost();
+  const Json predicted = OnlyPrediction(options);
+  const auto number = [&](const char* key) {
+    return predicted.at(key).get<double>();
+  };
+  const double devices = 8;
+  for (const std::string& measured :
+       {fmt::format("{}s", number("step_time_s")),
+        fmt::format("{}tokens/s", number("tokens_per_s")),
+        fmt::format("{}samples/s/device", number("samples_per_s") / devices),
+        fmt::format("{}%", 100.0 * number("mfu"))}) {
+    CAPTURE(measured);
+    const Json answer = MeasuredOf(options, measured);
+    CHECK(answer.at("ratio").get<double>() == doctest::Approx(1.0));
+    CHECK(answer.at("inside_80").get<bool>());
+    CHECK(answer.at("inside_95").get<bool>());
+    CHECK(answer.at("would_be").empty());
+  }
+}
+
+TEST_CASE("what would make a slow step so is predicted with that setting") {
+  const FitFolder none;
+  const PredictOptions options = LlamaOnHost();
+  for (const char* setting : {"attention=materialised", "precision=tf32"}) {
+    CAPTURE(setting);
+    PredictOptions slower = options;
+    slower.overrides.settings = {setting};
+    const double step = StepOfPrediction(slower);
+    const Json answer = MeasuredOf(options, fmt::format("{}s", step));
+    CHECK_FALSE(answer.at("inside_80").get<bool>());
+    const Json& would_be = answer.at("would_be");
+    const std::string said = std::string(setting) == "precision=tf32"
+                                 ? "--precision tf32"
+                                 : fmt::format("--set {}", setting);
+    const auto found =
+        std::find_if(would_be.begin(), would_be.end(), [&](const Json& other) {
+          return other.at("settings").get<std::string>() == said;
+        });
+    REQUIRE(found != would_be.end());
+    CHECK(found->at("ratio").get<double>() == doctest::Approx(1.0));
+  }
+}
+
+TEST_CASE("what is farther off than any one setting is said to be so") {
+  const FitFolder none;
+  PredictOptions options = LlamaOnHost();
+  options.measured = "1h";
+  const Report report = Predict(options);
+  CHECK(std::any_of(report.headline.begin(),
+                    report.headline.end(),
+                    [](const std::string& line) {
+                      return line.find("no one setting that was tried") !=
+                             std::string::npos;
+                    }));
+  options.measured = "1s";
+  options.overrides.batches = {1, 2};
+  CHECK_THROWS_AS(Predict(options), UsageError);
+}
+
+}  // namespace trainfare::scenarios
