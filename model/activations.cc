@@ -16,6 +16,7 @@ namespace trainfare::model {
 namespace {
 
 using internal::AttentionBytes;
+using internal::DeltaRuleBytes;
 using internal::FeedForwardBytes;
 using internal::KeptProductBytes;
 using internal::kStatistics;
@@ -74,6 +75,8 @@ int64_t WholeLayerBytes(const Workload& w, const BlockParts& parts) {
     bytes += AttentionBytes(w, w.sequence_length, w.sequence_length, false);
   } else if (parts.mixer == Mixer::kStateSpace) {
     bytes += StateSpaceBytes(w, w.tokens());
+  } else if (parts.mixer == Mixer::kDeltaRule) {
+    bytes += DeltaRuleBytes(w, w.tokens());
   }
   if (parts.feed_forward != FeedForwardKind::kNone) {
     bytes += FeedForwardBytes(w, w.tokens(), parts.experts());

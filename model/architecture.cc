@@ -65,7 +65,8 @@ class TensorLister {
              a_.projections_width(),
              bias);
     } else {
-      Linear("attention.self.query", a_.hidden, a_.query_width(), bias);
+      Linear(
+          "attention.self.query", a_.hidden, a_.query_projection_width(), bias);
       Linear("attention.self.key", a_.hidden, a_.key_width(), bias);
       Linear("attention.self.value", a_.hidden, a_.value_width(), bias);
     }
@@ -158,6 +159,32 @@ class TensorLister {
     Add("mixer.norm", a_.state_width());
     Linear("mixer.out_proj", a_.state_width(), a_.hidden, /*bias=*/false);
     Norms("mixer.LayerNorm");
+  }
+  // Gated DeltaNet (Qwen3NextGatedDeltaNet of Transformers); its norm's weights
+  // are those of every head.
+  void DeltaRule() {
+    const auto product = [&](std::string_view name, int64_t outputs) {
+      Linear(name, a_.hidden, outputs, /*bias=*/false);
+    };
+    if (a_.delta_joint_projections) {
+      product("linear_attn.in_proj_qkvz",
+              a_.delta_channels() + a_.delta_value_width());
+      product("linear_attn.in_proj_ba", 2 * a_.delta_value_heads);
+    } else {
+      product("linear_attn.in_proj_qkv", a_.delta_channels());
+      product("linear_attn.in_proj_z", a_.delta_value_width());
+      product("linear_attn.in_proj_b", a_.delta_value_heads);
+      product("linear_attn.in_proj_a", a_.delta_value_heads);
+    }
+    Add("linear_attn.conv1d", a_.delta_channels() * a_.delta_convolution);
+    Add("linear_attn.dt_bias", a_.delta_value_heads);
+    Add("linear_attn.A_log", a_.delta_value_heads);
+    Add("linear_attn.norm", a_.delta_value_size);
+    Linear("linear_attn.out_proj",
+           a_.delta_value_width(),
+           a_.hidden,
+           /*bias=*/false);
+    Norms("linear_attn.LayerNorm");
   }
   void FeedForward(bool experts = false) {
     if (experts) {
@@ -323,6 +350,8 @@ void AddBlocks(const Architecture& a, TensorLister& list) {
       list.SelfAttention(a.first_norm || i > 0);
     } else if (parts.mixer == Mixer::kStateSpace) {
       list.StateSpace();
+    } else if (parts.mixer == Mixer::kDeltaRule) {
+      list.DeltaRule();
     }
     if (parts.feed_forward != FeedForwardKind::kNone) {
       list.FeedForward(parts.experts());
@@ -411,7 +440,7 @@ BlockParts Architecture::parts_of(int64_t block) const {
   if (widens && single_part_blocks) {
     parts.mixer = Mixer::kNone;
   } else if (AttentionBelow(*this, block + 1) == AttentionBelow(*this, block)) {
-    parts.mixer = Mixer::kStateSpace;
+    parts.mixer = other_mixer();
   }
   return parts;
 }
@@ -454,7 +483,7 @@ std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
   const int64_t attention = AttentionBelow(a, end) - AttentionBelow(a, first);
   const FeedForwardKind beside =
       a.single_part_blocks ? FeedForwardKind::kNone : widens;
-  add({Mixer::kStateSpace, beside}, end - first - alone - attention);
+  add({a.other_mixer(), beside}, end - first - alone - attention);
   add({Mixer::kAttention, beside}, attention);
   add({Mixer::kNone, widens}, alone);
   return sorts;

@@ -118,6 +118,7 @@ enum class Mixer {
   kNone,  // of a block that is a feed-forward alone
   kAttention,
   kStateSpace,  // Dao & Gu 2024, Mamba-2
+  kDeltaRule,   // Yang, Kautz & Hatamizadeh 2024, Gated DeltaNet
 };
 enum class FeedForwardKind {
   kNone,  // of a block that mixes tokens alone
@@ -198,6 +199,9 @@ struct Architecture {
   bool output_bias = true;           // of attention's output
   bool attention_sinks = false;      // a learned score a head (gpt-oss)
   bool clipped_projections = false;  // query, key and value (DBRX)
+  // Queries come with as wide a gate of what attention gives (Qiu et al. 2025,
+  // "Gated Attention for Large Language Models", elementwise).
+  bool gated_attention = false;
   bool attention_soft_cap = false;
   // Scores are divided by the root of a head's size; T5's are not.
   bool scaled_scores = true;
@@ -226,6 +230,20 @@ struct Architecture {
   int64_t state_groups = 1;       // heads of B and C
   int64_t state_convolution = 4;  // tokens that a channel's filter reaches over
   int64_t state_chunk = 128;      // tokens that are multiplied at once
+
+  // The same of blocks that mix tokens by the gated delta rule (Yang, Kautz &
+  // Hatamizadeh 2024, "Gated Delta Networks", section 3: Gated DeltaNet).
+  int64_t delta_rule_layers = 0;
+  int64_t delta_key_heads = 0;    // of queries and keys
+  int64_t delta_value_heads = 0;  // several of which share one of these
+  int64_t delta_key_size = 0;
+  int64_t delta_value_size = 0;
+  int64_t delta_convolution = 4;
+  int64_t delta_chunk = 64;
+  // Queries, keys, values and gates are one product, what decays and writes
+  // another (Qwen3-Next); else each of these a product, of queries, keys and
+  // values one.
+  bool delta_joint_projections = false;
 
   Activation activation = Activation::kGelu;
   bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
@@ -305,11 +323,15 @@ struct Architecture {
     return value_head_size > 0 ? value_head_size : query_head_size();
   }
   int64_t query_width() const { return heads * query_head_size(); }
+  // With the gates that come with them.
+  int64_t query_projection_width() const {
+    return (gated_attention ? 2 : 1) * query_width();
+  }
   int64_t key_width() const { return key_heads() * query_head_size(); }
   int64_t value_width() const { return key_heads() * context_head_size(); }
   // Of queries, keys and values together.
   int64_t projections_width() const {
-    return query_width() + key_width() + value_width();
+    return query_projection_width() + key_width() + value_width();
   }
   int64_t context_width() const { return heads * context_head_size(); }
   // Outputs of the products that keys and values of latent attention come of.
@@ -329,16 +351,40 @@ struct Architecture {
   int64_t state_projection_width() const {
     return state_width() + state_channels() + state_heads;
   }
+  // Of the delta rule: queries, and keys; values, and their gates; what the
+  // convolution takes; and all that its first products make, how each head of
+  // values decays and writes beside these.
+  int64_t delta_key_width() const { return delta_key_heads * delta_key_size; }
+  int64_t delta_value_width() const {
+    return delta_value_heads * delta_value_size;
+  }
+  int64_t delta_channels() const {
+    return 2 * delta_key_width() + delta_value_width();
+  }
+  int64_t delta_projection_width() const {
+    return delta_channels() + delta_value_width() + 2 * delta_value_heads;
+  }
+  // Blocks that mix tokens by no attention, all of one sort
+  // (model/validate.cc).
+  int64_t other_mixers() const {
+    return state_space_layers + delta_rule_layers;
+  }
+  Mixer other_mixer() const {
+    return delta_rule_layers > 0 ? Mixer::kDeltaRule : Mixer::kStateSpace;
+  }
   // Blocks have other parts than attention and a feed-forward.
-  bool other_blocks() const {
-    return state_space_layers > 0 || single_part_blocks;
+  bool other_blocks() const { return other_mixers() > 0 || single_part_blocks; }
+  // What asks for these, for messages.
+  std::string_view other_blocks_key() const {
+    return delta_rule_layers > 0 ? "delta_rule_layers"
+                                 : "state_space_layers or single_part_blocks";
   }
   // Blocks with a feed-forward, and those that mix tokens by attention.
   int64_t feed_forwards() const { return feed_forwards_below(layers); }
   int64_t feed_forwards_below(int64_t block) const {
     return single_part_blocks ? block * feed_forward_layers / layers : block;
   }
-  int64_t attention_layers() const { return mixers() - state_space_layers; }
+  int64_t attention_layers() const { return mixers() - other_mixers(); }
   int64_t mixers() const {
     return single_part_blocks ? layers - feed_forward_layers : layers;
   }

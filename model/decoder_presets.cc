@@ -8,7 +8,8 @@ std::vector<Architecture> DecoderPresets() {
   std::vector<Architecture> all = internal::LlamaKinPresets();
   for (const auto& of_family : {internal::LayerNormPresets(),
                                 internal::ExpertPresets(),
-                                internal::StateSpacePresets()}) {
+                                internal::StateSpacePresets(),
+                                internal::DeltaRulePresets()}) {
     all.insert(all.end(), of_family.begin(), of_family.end());
   }
   return all;

@@ -99,6 +99,38 @@ concept Of = std::same_as<std::remove_const_t<T>, Struct>;
 // What a family has where a file does not say.
 void SetFamilyDefaults(Architecture& architecture);
 
+// How blocks of the gated delta rule mix tokens.
+template <class Archive, Of<Architecture> A>
+void VisitDeltaRule(Archive& archive, A& a) {
+  archive(Field{.name = "delta_rule_layers",
+                .about = "Blocks that mix tokens by the gated delta rule, not "
+                         "by attention"},
+          a.delta_rule_layers);
+  archive(Field{.name = "delta_key_heads",
+                .about = "Heads of queries and keys of the delta rule"},
+          a.delta_key_heads);
+  archive(Field{.name = "delta_value_heads",
+                .about = "Heads of its values; several share one of keys"},
+          a.delta_value_heads);
+  archive(Field{.name = "delta_key_size", .about = "Width of a head of keys"},
+          a.delta_key_size);
+  archive(
+      Field{.name = "delta_value_size", .about = "Width of a head of values"},
+      a.delta_value_size);
+  archive(Field{.name = "delta_convolution",
+                .about = "Tokens that its convolution reaches over",
+                .least = 1},
+          a.delta_convolution);
+  archive(Field{.name = "delta_chunk",
+                .about = "Tokens that it multiplies at once",
+                .least = 1,
+                .most = kLongestSequence},
+          a.delta_chunk);
+  archive(Field{.name = "delta_joint_projections",
+                .about = "Its first products are two, not four (Qwen3-Next)"},
+          a.delta_joint_projections);
+}
+
 // What a block is made of. Long because it is a table: a statement a field.
 template <class Archive, Of<Architecture> A>
 void VisitBlock(Archive& archive, A& a) {
@@ -176,6 +208,10 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "clipped_projections",
                 .about = "Queries, keys and values are clipped (DBRX)"},
           a.clipped_projections);
+  archive(Field{.name = "gated_attention",
+                .about = "Queries come with a gate of attention's result "
+                         "(Qwen3-Next)"},
+          a.gated_attention);
   archive(
       Field{
           .name = "attention_sinks",
@@ -224,6 +260,7 @@ void VisitBlock(Archive& archive, A& a) {
                 .least = 1,
                 .most = kLongestSequence},
           a.state_chunk);
+  VisitDeltaRule(archive, a);
   archive(Field{.name = "activation",
                 .about = "Function in the feed-forward block"},
           a.activation);

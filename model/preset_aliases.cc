@@ -166,6 +166,10 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"qwen3-235b-a22b-2507", "qwen3-235b-a22b", 262'144},
     {"qwen3-235b-a22b-thinking-2507", "qwen3-235b-a22b", 262'144},
     {"qwen3-coder-30b-a3b", "qwen3-30b-a3b", 262'144},
+    {"qwen3-next-80b-a3b-thinking", "qwen3-next-80b-a3b"},
+    {"qwen3-coder-next", "qwen3-next-80b-a3b"},
+    {"qwen3.6-35b-a3b", "qwen3.5-35b-a3b"},
+    {"qwen3.8-27b", "qwen3.5-27b"},
     // google/gemma-1.1-*, codegemma-*; microsoft/phi-*
     {"gemma-1.1-2b", "gemma-2b"},
     {"gemma-1.1-7b", "gemma-7b"},

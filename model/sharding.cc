@@ -31,6 +31,7 @@ struct BlockCounts {
   int64_t decoder = 0;
   int64_t next_token = 0;
   int64_t state_space = 0;
+  int64_t delta_rule = 0;
   int64_t feed_forward = 0;
 
   // One more of such parts, of a model that has blocks of other parts.
@@ -38,6 +39,7 @@ struct BlockCounts {
     BlockCounts more = *this;
     ++more.layers;
     if (parts.mixer == Mixer::kStateSpace) ++more.state_space;
+    if (parts.mixer == Mixer::kDeltaRule) ++more.delta_rule;
     if (parts.mixer == Mixer::kNone) ++more.feed_forward;
     return more;
   }
@@ -51,6 +53,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.decoder_layers = blocks.decoder;
   a.next_token_blocks = blocks.next_token;
   a.state_space_layers = blocks.state_space;
+  a.delta_rule_layers = blocks.delta_rule;
   a.feed_forward_layers = blocks.feed_forward;
   w.trainable.frozen_layers = 0;
   ShardUnit unit;
@@ -118,6 +121,7 @@ ShardUnits ShardUnitsOf(const Workload& w) {
                            decoder,
                            next_token,
                            a.state_space_layers,
+                           a.delta_rule_layers,
                            a.feed_forward_layers};
   const ShardUnit whole = WholeOf(other, counts);
   ShardUnits units;

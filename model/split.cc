@@ -39,6 +39,8 @@ void DivideLayers(const Parallel& p, Architecture& a) {
   a.heads = PartOf(a.heads, ranks);
   a.state_heads = PartOf(a.state_heads, ranks);
   a.state_groups = PartOf(a.state_groups, ranks);
+  a.delta_key_heads = PartOf(a.delta_key_heads, ranks);
+  a.delta_value_heads = PartOf(a.delta_value_heads, ranks);
   a.intermediate = PartOf(a.intermediate, ranks);
   a.expert_intermediate = PartOf(a.expert_intermediate, PartsOfExperts(p));
   a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
@@ -182,11 +184,10 @@ std::optional<ParallelFault> FaultOfSequences(const Workload& w) {
                     ranks)};
   }
   if (ranks > 1 && w.architecture.other_blocks()) {
-    return ParallelFault{
-        "context",
-        fmt::format("expected 1 of a model with state_space_layers or "
-                    "single_part_blocks, got {}",
-                    ranks)};
+    return ParallelFault{"context",
+                         fmt::format("expected 1 of a model with {}, got {}",
+                                     w.architecture.other_blocks_key(),
+                                     ranks)};
   }
   if (ranks > 1 && w.architecture.two_sided()) {
     return ParallelFault{
@@ -238,6 +239,13 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
       return fault;
     }
   }
+  if (a.delta_rule_layers > 0) {
+    // With each head of keys go those of values that share it.
+    if (auto fault =
+            divides("heads of keys of the delta rule", a.delta_key_heads)) {
+      return fault;
+    }
+  }
   return divides("columns inside feed-forward", a.intermediate);
 }
 
@@ -248,8 +256,9 @@ std::optional<ParallelFault> FaultOfStages(const Workload& w) {
   if (a.other_blocks()) {
     return ParallelFault{
         "pipeline",
-        fmt::format("expected 1 of a model with state_space_layers or "
-                    "single_part_blocks, whose stages are not known, got {}",
+        fmt::format("expected 1 of a model with {}, whose stages are not "
+                    "known, got {}",
+                    a.other_blocks_key(),
                     p.pipeline)};
   }
   if (a.two_sided()) {

@@ -131,7 +131,7 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   }
   return Chosen(
       w,
-      {{&M::query, {"query", h, a.query_width(), false}},
+      {{&M::query, {"query", h, a.query_projection_width(), false}},
        {&M::query_down, {"query_down", h, a.latent_query, false}},
        {&M::query_up, {"query_up", a.latent_query, a.query_width(), false}},
        {&M::key, {"key", h, a.key_width(), true}},

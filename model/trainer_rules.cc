@@ -160,6 +160,8 @@ void RequireLlamaBlock(const Architecture& a) {
       {"windows that are chunks", a.chunked_window && a.window > 0},
       {"blocks without positions", a.unrotated_layers > 0},
       {"state spaces", a.state_space_layers > 0},
+      {"the delta rule", a.delta_rule_layers > 0},
+      {"gated attention", a.gated_attention},
       {"blocks of single parts", a.single_part_blocks},
       {"scores as they are", !a.scaled_scores},
       {"norms without weights", !a.norm_scale},

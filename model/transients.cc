@@ -76,6 +76,39 @@ int64_t StateSpaceTransients(const Workload& w) {
   return w.tokens() * of_token + states * 2 * (kSingle + element);
 }
 
+// Elements of the states that chunks of the delta rule begin with.
+int64_t DeltaStates(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t chunk = std::min(a.delta_chunk, w.sequence_length);
+  return w.batch * CeilDivide(w.sequence_length, chunk) *
+         a.delta_value_width() * a.delta_key_size;
+}
+
+// What the delta rule makes in a pass backward until it returns: gradients of
+// the gate and of the result, values to write (u and those less what was taken
+// off) with two gradients of them, and as wide as a key for each head of values
+// what is taken off (w) with its gradient, those of queries, and two of keys;
+// states and their gradients (chunk_gated_delta_rule_bwd of
+// flash-linear-attention).
+int64_t DeltaRuleTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t of_token =
+      6 * a.delta_value_width() + 5 * a.delta_value_heads * a.delta_key_size;
+  return (w.tokens() * of_token + 2 * DeltaStates(w)) * Widths(w).element;
+}
+
+// Its pass forward: what the products give and the convolution makes of it,
+// laid out by heads; inverses, updates, states and the result.
+int64_t DeltaRuleForwardTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (a.delta_rule_layers == 0) return 0;
+  const int64_t of_head = a.delta_key_size + 3 * a.delta_value_size +
+                          std::min(a.delta_chunk, w.sequence_length);
+  const int64_t of_token = a.delta_projection_width() + 2 * a.delta_channels() +
+                           a.delta_value_heads * of_head;
+  return (w.tokens() * of_token + DeltaStates(w)) * Widths(w).element;
+}
+
 // Rows of a feed-forward, dense or of all experts, and the width inside.
 struct Widened {
   int64_t rows;
@@ -111,6 +144,7 @@ int64_t BlockGradientBytes(const Workload& w, const BlockParts& parts) {
   int64_t of_mixer = 0;
   if (parts.mixer == Mixer::kAttention) of_mixer = AttentionTransients(w);
   if (parts.mixer == Mixer::kStateSpace) of_mixer = StateSpaceTransients(w);
+  if (parts.mixer == Mixer::kDeltaRule) of_mixer = DeltaRuleTransients(w);
   if (parts.feed_forward == FeedForwardKind::kNone) return of_mixer;
   // Those of what mixes tokens come when the feed-forward's tensors are gone.
   const Widened widened = WidenedBy(w, parts.experts());
@@ -155,7 +189,8 @@ int64_t ForwardTransients(const Workload& w) {
   return 2 * tokens * a.hidden * width.wide +
          std::max({AttentionTransients(w) + context,
                    PositionBiasBytes(w) + feed_forward,
-                   state_space});
+                   state_space,
+                   DeltaRuleForwardTransients(w)});
 }
 
 }  // namespace trainfare::model

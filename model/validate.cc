@@ -52,10 +52,11 @@ double LargestSum(const Workload& w) {
   const double latent = real(std::max(a.latent_query, a.latent_key_value));
   const double widest = std::max({h,
                                   latent,
-                                  real(a.query_width()),
+                                  real(a.query_projection_width()),
                                   real(a.context_width()),
                                   real(a.key_value_up_width()),
-                                  real(a.state_projection_width())});
+                                  real(a.state_projection_width()),
+                                  real(a.delta_projection_width())});
   const double experts = real(a.experts) * real(a.expert_intermediate) +
                          real(a.shared_intermediate);
   const double block =
@@ -70,8 +71,14 @@ double LargestSum(const Workload& w) {
   const double activations = tokens * (h + real(a.intermediate)) * layers +
                              pairs * real(a.heads) +
                              tokens * real(a.vocabulary);
-  const double scans = tokens * layers * real(a.state_width()) *
-                       real(a.state_size + a.state_chunk);
+  // Of the delta rule a token of a head takes less: 22 K V + 26 C K + 14 C V +
+  // 5 C C (docs/models/delta_rule.md).
+  const double of_head =
+      real(a.delta_key_size + a.delta_value_size + a.delta_chunk);
+  const double scans =
+      tokens * layers *
+      (real(a.state_width()) * real(a.state_size + a.state_chunk) +
+       4 * real(a.delta_value_heads) * of_head * of_head);
   const double compression = weights * real(w.compression.rank);
   // Five iterations over a matrix of m x n, m <= n: 4 m m n + 2 m m m each.
   const double muon = w.optimizer.kind == OptimizerKind::kMuon
@@ -185,6 +192,15 @@ void ValidateAttention(const Architecture& a) {
     throw InputError(
         "model.latent_query: expected latent_key_value beside it, got none");
   }
+  const bool plain = a.family == Family::kDecoder && !a.latent() &&
+                     !a.clipped_projections &&
+                     a.context_head_size() == a.query_head_size();
+  if (a.gated_attention && !plain) {
+    throw InputError(
+        "model.gated_attention: expected false, or a decoder whose values are "
+        "as wide as queries, without latent_key_value and "
+        "clipped_projections, got true");
+  }
   if (a.clipped_projections && a.latent()) {
     throw InputError(
         "model.clipped_projections: expected false beside latent_key_value, "
@@ -244,11 +260,13 @@ void ValidateBesideOtherBlocks(const Architecture& a) {
     std::string_view what;
     bool asked;
   };
-  const std::string_view key = a.state_space_layers > 0
-                                   ? "state_space_layers: expected 0"
-                                   : "single_part_blocks: expected false";
+  std::string_view key = "single_part_blocks: expected false";
+  if (a.state_space_layers > 0) key = "state_space_layers: expected 0";
+  if (a.delta_rule_layers > 0) key = "delta_rule_layers: expected 0";
   for (const Beside& one : std::to_array<Beside>(
            {{"a family that is no decoder", a.family != Family::kDecoder},
+            {"state_space_layers",
+             a.state_space_layers > 0 && a.delta_rule_layers > 0},
             {"windowed_layers", a.windowed_layers > 0},
             {"unrotated_layers", a.unrotated_layers > 0},
             {"relative positions", a.position_kind == PositionKind::kRelative},
@@ -285,14 +303,45 @@ void ValidateStateSpace(const Architecture& a) {
   RequireCount(a.state_chunk, 1, kLongestSequence, "model.state_chunk");
 }
 
-// Blocks that are no Transformer's: of state spaces, or of one part each.
+void ValidateDeltaRule(const Architecture& a) {
+  RequireCount(
+      a.delta_key_heads, 1, kLargestDimension, "model.delta_key_heads");
+  RequireCount(
+      a.delta_value_heads, 1, kLargestDimension, "model.delta_value_heads");
+  if (a.delta_value_heads % a.delta_key_heads != 0) {
+    throw InputError(
+        fmt::format("model.delta_value_heads: expected a multiple of "
+                    "delta_key_heads = {}, got {}",
+                    a.delta_key_heads,
+                    a.delta_value_heads));
+  }
+  RequireCount(a.delta_key_size, 1, kLargestDimension, "model.delta_key_size");
+  RequireCount(
+      a.delta_value_size, 1, kLargestDimension, "model.delta_value_size");
+  RequireCount(a.delta_value_heads * a.delta_key_size,
+               1,
+               kLargestDimension,
+               "model.delta_value_heads x delta_key_size");
+  RequireCount(a.delta_value_width(),
+               1,
+               kLargestDimension,
+               "model.delta_value_heads x delta_value_size");
+  RequireCount(
+      a.delta_convolution, 1, kLargestDimension, "model.delta_convolution");
+  RequireCount(a.delta_chunk, 1, kLongestSequence, "model.delta_chunk");
+}
+
+// Blocks that are no Transformer's: of state spaces or the delta rule, or of one
+// part each.
 void ValidateOtherBlocks(const Architecture& a) {
   RequireCount(a.feed_forward_layers,
                0,
                a.single_part_blocks ? a.layers : 0,
                "model.feed_forward_layers");
   RequireCount(a.state_space_layers, 0, a.mixers(), "model.state_space_layers");
+  RequireCount(a.delta_rule_layers, 0, a.mixers(), "model.delta_rule_layers");
   if (a.state_space_layers > 0) ValidateStateSpace(a);
+  if (a.delta_rule_layers > 0) ValidateDeltaRule(a);
   if (a.other_blocks()) ValidateBesideOtherBlocks(a);
 }
 
@@ -310,9 +359,9 @@ void ValidateStepOfOtherBlocks(const Workload& w) {
             {"operation_checkpointing", w.operation_checkpointing}})) {
     if (!one.asked) continue;
     throw InputError(
-        fmt::format("{}: expected none with model.state_space_layers or "
-                    "single_part_blocks, where it is not counted",
-                    one.key));
+        fmt::format("{}: expected none with model.{}, where it is not counted",
+                    one.key,
+                    w.architecture.other_blocks_key()));
   }
 }
 

@@ -198,6 +198,7 @@ std::vector<ModelType> AllTypes() {
                            LayerNormDecoderTypes(),
                            ExpertDecoderTypes(),
                            StateSpaceTypes(),
+                           DeltaRuleTypes(),
                            OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
@@ -213,6 +214,11 @@ constexpr auto kCopied =
     std::to_array<std::pair<std::string_view, const char*>>({
         {"decoder_layers", "decoder_layers"},
         {"decoder_layers", "num_decoder_layers"},
+        {"delta_convolution", "linear_conv_kernel_dim"},
+        {"delta_key_heads", "linear_num_key_heads"},
+        {"delta_key_size", "linear_key_head_dim"},
+        {"delta_value_heads", "linear_num_value_heads"},
+        {"delta_value_size", "linear_value_head_dim"},
         {"dense_layers", "first_k_dense_replace"},
         {"dense_layers", "mlp_only_layers"},
         {"dense_layers", "moe_layer_start_index"},

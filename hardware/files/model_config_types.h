@@ -22,6 +22,7 @@ std::span<const ModelType> LlamaKinTypes();          // llama_kin_config.cc
 std::span<const ModelType> LayerNormDecoderTypes();  // layer_norm_config.cc
 std::span<const ModelType> ExpertDecoderTypes();     // expert_config.cc
 std::span<const ModelType> StateSpaceTypes();        // state_space_config.cc
+std::span<const ModelType> DeltaRuleTypes();         // delta_rule_config.cc
 std::span<const ModelType> OwnCodeTypes();           // own_code_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();

@@ -185,6 +185,13 @@ void RequireSupported(const Device& device,
         device.name,
         workload.architecture.state_space_layers));
   }
+  if (workload.architecture.delta_rule_layers > 0 && !kind.state_spaces) {
+    throw model::InputError(fmt::format(
+        "model.delta_rule_layers: expected 0 on {}, for which no kernels of "
+        "the delta rule are known, got {}",
+        device.name,
+        workload.architecture.delta_rule_layers));
+  }
   if (workload.stack.stochastic_rounding && !kind.stochastic_rounding) {
     throw model::InputError(fmt::format(
         "stochastic_rounding: what it costs is known of NeuronCores alone, "

@@ -66,7 +66,8 @@ struct Kind {
   bool compiles_graphs = false;
   // There are kernels that widen weights of few bits.
   bool few_bits = false;
-  // There are the kernels of state spaces that are counted (Mamba-2's).
+  // There are the kernels that are counted of state spaces (Mamba-2's) and of
+  // the delta rule (flash-linear-attention's).
   bool state_spaces = false;
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;

@@ -237,8 +237,15 @@ int64_t AttentionBytes(const Workload& w,
   // The context, merged: one for flash attention and for the product behind it.
   const bool of_attention =
       ScoresOnChip(w.stack.attention) && !w.attention_checkpointing;
-  if (of_attention || KeepsInput(w, &LoraMatrices::output)) {
+  const bool of_product = KeepsInput(w, &LoraMatrices::output);
+  if (of_attention || of_product || a.gated_attention) {
     bytes += queries * a.context_width() * width.element;
+  }
+  // The gate, or its sigmoid, beside the context; and what it made of that.
+  if (a.gated_attention) {
+    bytes += queries *
+             (a.query_width() + (of_product ? a.context_width() : 0)) *
+             width.element;
   }
   bytes += w.part.OfTokens(queries) * h * width.mask;
   bytes += NormBytes(w, queries);
@@ -258,6 +265,31 @@ int64_t StateSpaceBytes(const Workload& w, int64_t tokens) {
   if (RulesOf(w).block == BlockKernels::kHandFused) {
     bytes += 2 * tokens * a.state_width() * width.element;
   }
+  bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
+  return bytes + NormBytes(w, tokens);
+}
+
+int64_t DeltaRuleBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const bool hand_fused = RulesOf(w).block == BlockKernels::kHandFused;
+  const int64_t heads = a.delta_value_heads;
+  // Under autocast each of the first products has a copy of its own.
+  const int64_t products = a.delta_joint_projections ? 2 : 4;
+  const int64_t inputs = width.autocast && !hand_fused ? products : 1;
+  int64_t bytes = inputs * w.part.OfTokens(tokens) * a.hidden * width.element;
+  // Megatron-LM gives each head of values queries and keys of its own.
+  const int64_t key_heads = hand_fused ? heads : a.delta_key_heads;
+  const int64_t chunk = std::min(a.delta_chunk, w.sequence_length);
+  const int64_t narrow = a.delta_channels() + 2 * key_heads * a.delta_key_size +
+                         4 * a.delta_value_width() + heads * (chunk + 1);
+  // In fp32: what softplus took and gave, sums of g, the norm's roots; and those
+  // of queries and keys.
+  const int64_t wide = 4 * heads + 2 * a.delta_key_heads;
+  bytes += tokens * (narrow * width.element + wide * kSingle);
+  // Layers of a library have the norm as a module of its own, whose result the
+  // gate takes.
+  if (hand_fused) bytes += tokens * a.delta_value_width() * width.element;
   bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
   return bytes + NormBytes(w, tokens);
 }

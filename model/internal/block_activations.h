@@ -50,6 +50,13 @@ int64_t AttentionBytes(const Workload& workload,
 // (MambaSplitConv1dScanCombinedFn of ssd_combined.py).
 int64_t StateSpaceBytes(const Workload& workload, int64_t tokens);
 
+// The same of the gated delta rule: inputs of the first products, what the
+// convolution took, and queries, keys and values that it gave; of each head how
+// it decays and writes, and the inverse of its chunk; the result, its gate, and
+// what the gated norm made of both (ChunkGatedDeltaRuleFunction of
+// flash-linear-attention's ops/gated_delta_rule/chunk.py).
+int64_t DeltaRuleBytes(const Workload& workload, int64_t tokens);
+
 // Bytes kept of a feed-forward over so many rows, without its input: what the
 // activation took and gave; with a gate both products and theirs, and,
 // operation by operation, the activation of the gate.

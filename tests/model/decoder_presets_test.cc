@@ -22,13 +22,20 @@
 namespace trainfare::model {
 namespace {
 
+#include "tests/model/newer_parameter_counts.inc"
 #include "tests/model/parameter_counts.inc"
 
+void CheckParameters(std::string_view name, int64_t parameters) {
+  CAPTURE(name);
+  CHECK(TotalParameters(FindArchitecture(name)) == parameters);
+}
+
 TEST_CASE("parameters of the presets") {
-  for (const auto& [preset, parameters] : kParameterCounts) {
-    const std::string_view name = preset;
-    CAPTURE(name);
-    CHECK(TotalParameters(FindArchitecture(name)) == parameters);
+  for (const auto& [name, parameters] : kParameterCounts) {
+    CheckParameters(name, parameters);
+  }
+  for (const auto& [name, parameters] : kNewerParameterCounts) {
+    CheckParameters(name, parameters);
   }
 }
 

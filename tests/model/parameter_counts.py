@@ -6,10 +6,14 @@ an encoder two labels.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
 environment); nothing is downloaded. Values are those of each model's
-config.json.
+config.json. With `newer`, which needs transformers 5, those of types that 4.57
+does not have.
 
     tests/model/parameter_counts.py > tests/model/parameter_counts.inc
+    tests/model/parameter_counts.py newer > tests/model/newer_parameter_counts.inc
 """
+
+import sys
 
 import torch
 import transformers as t
@@ -231,6 +235,7 @@ PRESETS = {
     "granite-4.0-tiny-preview": granite4(1536, 12, 4, 512, 1024, 49160, 48, 62,
                                          6),
     "bamba-9b": bamba(),
+    "qwen3-next-80b-a3b": t.Qwen3NextConfig(),
     "stablelm-3b": llama(32, 2560, 32, 32, 6912, 50304,
                          config=t.StableLmConfig),
     "stablelm-2-1.6b": llama(24, 2048, 32, 32, 5632, 100352,
@@ -445,6 +450,35 @@ PRESETS = {
 }
 
 
+def qwen3_5(layers, hidden, heads, kv, inner, value_heads, tied=False):
+    return t.Qwen3_5TextConfig(
+        num_hidden_layers=layers, hidden_size=hidden,
+        num_attention_heads=heads, num_key_value_heads=kv,
+        intermediate_size=inner, linear_num_value_heads=value_heads,
+        tie_word_embeddings=tied)
+
+
+def qwen3_5_moe(layers, hidden, heads, inner, value_heads, experts, per_token):
+    return t.Qwen3_5MoeTextConfig(
+        num_hidden_layers=layers, hidden_size=hidden,
+        num_attention_heads=heads, moe_intermediate_size=inner,
+        shared_expert_intermediate_size=inner, num_experts=experts,
+        num_experts_per_tok=per_token, linear_num_value_heads=value_heads)
+
+
+def newer():
+    return {
+        "qwen3.5-0.8b": qwen3_5(24, 1024, 8, 2, 3584, 16, True),
+        "qwen3.5-2b": qwen3_5(24, 2048, 8, 2, 6144, 16, True),
+        "qwen3.5-4b": qwen3_5(32, 2560, 16, 4, 9216, 32, True),
+        "qwen3.5-9b": qwen3_5(32, 4096, 16, 4, 12288, 32),
+        "qwen3.5-27b": qwen3_5(64, 5120, 24, 4, 17408, 48),
+        "qwen3.5-35b-a3b": qwen3_5_moe(40, 2048, 16, 512, 32, 256, 8),
+        "qwen3.5-122b-a10b": qwen3_5_moe(48, 3072, 32, 1024, 64, 256, 8),
+        "qwen3.5-397b-a17b": qwen3_5_moe(60, 4096, 32, 1024, 64, 512, 10),
+    }
+
+
 def head(config):
     if config.is_encoder_decoder:
         return t.AutoModelForSeq2SeqLM
@@ -465,9 +499,10 @@ def count(config):
 def main():
     print(f"// Printed by tests/model/parameter_counts.py with Transformers "
           f"{t.__version__}.")
-    print("constexpr auto kParameterCounts =")
+    of_newer = sys.argv[1:] == ["newer"]
+    print(f"constexpr auto k{'Newer' if of_newer else ''}ParameterCounts =")
     print("    std::to_array<std::pair<std::string_view, int64_t>>({")
-    for name, config in PRESETS.items():
+    for name, config in (newer() if of_newer else PRESETS).items():
         print(f'        {{"{name}", {count(config)}}},', flush=True)
     print("    });")
 

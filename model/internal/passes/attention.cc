@@ -19,6 +19,38 @@ bool Joint(const Pass& pass, Attends attends) {
   return attends == Attends::kSelf && JoinsProjections(pass.workload);
 }
 
+// A sigmoid of each gate times what attention gave (Qiu et al. 2025). By
+// operations the gates are laid out apart from the queries before.
+void AttentionGate(Pass& pass, int64_t elements) {
+  if (!pass.architecture.gated_attention) return;
+  constexpr KernelName kName = "attention gate";
+  const int64_t width = pass.element;
+  if (!pass.EagerOutside()) {
+    pass.Elementwise(kName, elements, 2 * width, width, 3, 1);
+    return;
+  }
+  pass.Copy(kName, elements, width, width);
+  pass.Elementwise(kName, elements, width, width, 2, 1);
+  pass.Elementwise(kName, elements, 2 * width, width, 1);
+}
+
+// By operations both products, the sigmoid's, and queries' gradients beside
+// those of their gates.
+void AttentionGateBackward(Pass& pass, int64_t elements) {
+  if (!pass.architecture.gated_attention) return;
+  constexpr KernelName kName = "attention gate gradient";
+  const int64_t width = pass.element;
+  if (!pass.EagerOutside()) {
+    pass.Elementwise(kName, elements, 3 * width, 2 * width, 7, 1);
+    return;
+  }
+  for (int product = 0; product < 2; ++product) {
+    pass.Elementwise(kName, elements, 2 * width, width, 1);
+  }
+  pass.Elementwise(kName, elements, 2 * width, width, 3);
+  pass.Copy(kName, 2 * elements, width, width);
+}
+
 // DeepSeek-AI 2024, section 2.1.
 void LatentProjections(Pass& pass,
                        const AttentionShape& shape,
@@ -118,8 +150,9 @@ void ProjectionsForward(Pass& pass,
               a.projections_width(),
               h);
   } else {
-    BlockGemm(pass, "query projection", query_tokens, a.query_width(), h);
-    if (apart) adapter(Matrix::kQuery, query_tokens, a.query_width());
+    const int64_t wide = a.query_projection_width();
+    BlockGemm(pass, "query projection", query_tokens, wide, h);
+    if (apart) adapter(Matrix::kQuery, query_tokens, wide);
     if (pass.HandFused()) {
       // Keys and values are made of the encoder's output, queries are not.
       BlockGemm(pass,
@@ -136,7 +169,7 @@ void ProjectionsForward(Pass& pass,
       adapter(Matrix::kValue, key_tokens, a.value_width());
     }
   }
-  const int64_t queries = query_tokens * a.query_width();
+  const int64_t queries = query_tokens * a.query_projection_width();
   const int64_t keys = key_tokens * a.key_width();
   const int64_t values = key_tokens * a.value_width();
   if (pass.HandFused() && CopiesHeads(pass)) {
@@ -147,7 +180,7 @@ void ProjectionsForward(Pass& pass,
                      1);
   }
   if (!a.latent() && !apart) {
-    adapter(Matrix::kQuery, query_tokens, a.query_width());
+    adapter(Matrix::kQuery, query_tokens, a.query_projection_width());
     adapter(Matrix::kKey, key_tokens, a.key_width());
     adapter(Matrix::kValue, key_tokens, a.value_width());
   }
@@ -184,7 +217,7 @@ void ProjectionsBackward(Pass& pass,
   if (Joint(pass, attends)) {
     if (pass.EagerOutside()) {
       pass.Copy("join projection gradients",
-                query_tokens * a.query_width() +
+                query_tokens * a.query_projection_width() +
                     key_tokens * (a.key_width() + a.value_width()),
                 pass.element,
                 pass.element);
@@ -192,11 +225,17 @@ void ProjectionsBackward(Pass& pass,
     MergedLinearBackward(
         pass, std::array{kQuery, kKey, kValue}, query_tokens, bias);
   } else if (pass.HandFused()) {
-    LinearBackward(pass, kQuery, query_tokens, a.query_width(), h, bias);
+    LinearBackward(
+        pass, kQuery, query_tokens, a.query_projection_width(), h, bias);
     MergedLinearBackward(pass, std::array{kKey, kValue}, key_tokens, bias);
   } else {
-    LinearBackward(
-        pass, kQuery, query_tokens, a.query_width(), h, bias, Input::kNarrowed);
+    LinearBackward(pass,
+                   kQuery,
+                   query_tokens,
+                   a.query_projection_width(),
+                   h,
+                   bias,
+                   Input::kNarrowed);
     LinearBackward(
         pass, kKey, key_tokens, a.key_width(), h, bias, Input::kNarrowed);
     LinearBackward(
@@ -232,6 +271,7 @@ void AttentionForward(Pass& pass,
   if (CopiesHeads(pass)) {
     pass.Copy("merge heads", context, pass.element, pass.element);
   }
+  AttentionGate(pass, context);
   BlockGemm(
       pass, "attention output projection", query_tokens, h, a.context_width());
   AdapterForward(pass, Matrix::kOutput, query_tokens, h, a.context_width());
@@ -257,6 +297,7 @@ void AttentionBackward(Pass& pass,
       pass.Copy(name, elements, pass.element, pass.element);
     }
   };
+  AttentionGateBackward(pass, query_tokens * a.context_width());
   copy("split head gradients", query_tokens * a.context_width());
   AttentionCoreBackward(
       pass, shape, query_tokens * a.query_width(), key_tokens * a.key_width());

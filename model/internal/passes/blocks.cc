@@ -6,6 +6,7 @@
 #include "model/internal/passes/attention.h"
 #include "model/internal/passes/attention_scores.h"
 #include "model/internal/passes/casts.h"
+#include "model/internal/passes/delta_rule.h"
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/feed_forward.h"
 #include "model/internal/passes/kept_operations.h"
@@ -73,6 +74,7 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
     FeedForwardBackward(pass, tokens, group.parts.experts());
   }
   if (group.parts.mixer == Mixer::kStateSpace) StateSpaceBackward(pass, tokens);
+  if (group.parts.mixer == Mixer::kDeltaRule) DeltaRuleBackward(pass, tokens);
   if (group.parts.mixer != Mixer::kAttention) return;
   const AttentionShape shape =
       SelfAttention(pass, w.sequence_length, group.windowed, group.positions);
@@ -175,6 +177,8 @@ void LayerForward(Pass& pass, const LayerGroup& group) {
         tokens);
   } else if (group.parts.mixer == Mixer::kStateSpace) {
     StateSpaceForward(pass, tokens);
+  } else if (group.parts.mixer == Mixer::kDeltaRule) {
+    DeltaRuleForward(pass, tokens);
   }
   if (group.parts.feed_forward != FeedForwardKind::kNone) {
     FeedForwardForward(pass, tokens, group.parts.experts());

@@ -57,6 +57,9 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   casts.Add(
       a.state_space_layers * h * (a.state_projection_width() + a.state_width()),
       2 * a.state_space_layers);
+  casts.Add(a.delta_rule_layers * h *
+                (a.delta_projection_width() + a.delta_value_width()),
+            a.delta_rule_layers * (a.delta_joint_projections ? 3 : 5));
   attention(2 * a.decoder_layers, 3);
   const int64_t upper = a.next_token_blocks;
   casts.Add(upper * 2 * h * h, upper);

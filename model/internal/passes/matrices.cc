@@ -52,6 +52,8 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
     case Matrix::kNextToken:
     case Matrix::kStateSpaceIn:
     case Matrix::kStateSpaceOut:
+    case Matrix::kDeltaRuleIn:
+    case Matrix::kDeltaRuleOut:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:

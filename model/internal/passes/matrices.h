@@ -19,6 +19,8 @@ enum class Matrix {
   kOutput,
   kStateSpaceIn,
   kStateSpaceOut,
+  kDeltaRuleIn,
+  kDeltaRuleOut,
   kFeedForwardGate,
   kFeedForwardIn,
   kFeedForwardOut,

@@ -10,7 +10,7 @@ namespace {
 // (_relative_position_bucket of Transformers' modeling_t5.py).
 constexpr int64_t kBucketLaunches = 18;
 
-struct Rotated {
+struct RotaryExtents {
   int64_t queries = 0;  // elements
   int64_t keys = 0;
   int64_t read = 0;  // bytes of one
@@ -18,15 +18,15 @@ struct Rotated {
 };
 
 // Elements of queries and keys that carry a position.
-Rotated RotatedElements(const Pass& pass,
-                        const AttentionShape& shape,
-                        int64_t query_tokens,
-                        int64_t key_tokens) {
+RotaryExtents RotatedElements(const Pass& pass,
+                              const AttentionShape& shape,
+                              int64_t query_tokens,
+                              int64_t key_tokens) {
   const Architecture& a = pass.architecture;
   const int64_t size =
       a.rotary_head_size > 0 ? a.rotary_head_size : a.query_head_size();
   const int64_t key_heads = a.latent() ? 1 : a.key_heads();
-  Rotated rotated;
+  RotaryExtents rotated;
   rotated.queries = query_tokens * a.heads * size;
   rotated.keys = key_tokens * key_heads * size;
   // Behind norms queries and keys are as these leave them; Llama 4's stand
@@ -52,7 +52,8 @@ void RotaryForward(Pass& pass,
                    int64_t key_tokens) {
   if (!Rotates(pass, shape)) return;
   constexpr KernelName kName = "rotary positions";
-  const Rotated r = RotatedElements(pass, shape, query_tokens, key_tokens);
+  const RotaryExtents r =
+      RotatedElements(pass, shape, query_tokens, key_tokens);
   if (pass.rules.fuses_positions) {
     pass.Elementwise(
         kName, r.queries + r.keys, r.read, r.written, kRotaryFlops);
@@ -73,7 +74,8 @@ void RotaryBackward(Pass& pass,
                     int64_t key_tokens) {
   if (!Rotates(pass, shape)) return;
   constexpr KernelName kName = "rotary gradient";
-  const Rotated r = RotatedElements(pass, shape, query_tokens, key_tokens);
+  const RotaryExtents r =
+      RotatedElements(pass, shape, query_tokens, key_tokens);
   if (pass.rules.fuses_positions) {
     pass.Elementwise(
         kName, r.queries + r.keys, r.written, r.read, kRotaryFlops);

@@ -32,7 +32,7 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
   const Architecture& a = pass.architecture;
   switch (matrix) {
     case Matrix::kQuery:
-      return a.query_width();
+      return a.query_projection_width();
     case Matrix::kKey:
       return a.key_width();
     case Matrix::kValue:

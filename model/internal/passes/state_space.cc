@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/internal/passes/casts.h"
+#include "model/internal/passes/gated_mixers.h"
 #include "model/internal/passes/norms.h"
 #include "model/internal/passes/products.h"
 #include "model/rounding.h"
@@ -40,40 +41,10 @@ struct Scan {
 // Of both sums over time that products are scaled by: dt and A dt, in fp32.
 constexpr int64_t kStepBytes = 2 * kSingle;
 
-// One kernel of products over chunks on chip, `batch` times m x n x k, with what
-// its operands are scaled by: exponentials of differences of sums over time.
-struct ChunkProduct {
-  KernelName name;
-  int64_t batch = 0;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  int64_t read = 0;
-  int64_t written = 0;
-  int64_t scaled = 0;  // numbers that an exponential scales
-};
-
-void Push(Pass& pass, const ChunkProduct& product) {
-  Kernel& kernel = pass.Push(product.name,
-                             KernelKind::kBatchedGemm,
-                             product.batch * product.m * product.n);
-  kernel.gemm = {product.batch, product.m, product.n, product.k};
-  kernel.matrix_flops = 2 * product.batch * product.m * product.n * product.k;
-  kernel.bytes_read = product.read;
-  kernel.bytes_written = product.written;
-  // A difference and two products beside the exponential.
-  kernel.vector_flops = 3 * product.scaled;
-  kernel.special_ops = product.scaled;
-}
-
-// Filters of each channel over the last tokens, and SiLU.
+// x, B and C, through their filters.
 void Convolution(Pass& pass, const Scan& scan) {
-  pass.Elementwise("causal convolution",
-                   scan.tokens * scan.a.state_channels(),
-                   pass.element,
-                   pass.element,
-                   2 * scan.a.state_convolution + kGeluForwardFlops,
-                   1);
+  CausalConvolution(
+      pass, scan.tokens * scan.a.state_channels(), scan.a.state_convolution);
 }
 
 // dt through softplus, and the sums of A dt along each chunk.
@@ -131,30 +102,6 @@ void Outputs(Pass& pass, const Scan& scan) {
         scan.decays()});
   // D x beside it.
   pass.last().vector_flops += 2 * scan.values();
-}
-
-// Of y and its gate z, groups of channels apart.
-void GatedNorm(Pass& pass, const Scan& scan) {
-  pass.Reduction("gated norm",
-                 scan.tokens * scan.a.state_groups,
-                 scan.values(),
-                 2 * pass.element,
-                 pass.element,
-                 kRmsNormForwardFlops + kGeluForwardFlops + 1,
-                 1);
-  pass.ReadRows(RowReads::kNorm);
-}
-
-// Gradients of y and z; what the last product took is made anew beside them.
-void GatedNormBackward(Pass& pass, const Scan& scan) {
-  pass.Reduction("gated norm gradient",
-                 scan.tokens * scan.a.state_groups,
-                 scan.values(),
-                 3 * pass.element,
-                 3 * pass.element,
-                 kRmsNormBackwardFlops + kGeluBackwardFlops + 2,
-                 2);
-  pass.ReadRows(RowReads::kNorm);
 }
 
 // Gradients of the states: C^T dy of each chunk, then of all behind it.
@@ -237,15 +184,6 @@ void ScoresBackward(Pass& pass, const Scan& scan) {
                    2);
 }
 
-void ConvolutionBackward(Pass& pass, const Scan& scan) {
-  pass.Elementwise("causal convolution gradient",
-                   scan.tokens * scan.a.state_channels(),
-                   2 * pass.element,
-                   pass.element,
-                   6 * scan.a.state_convolution + kGeluBackwardFlops,
-                   1);
-}
-
 }  // namespace
 
 void StateSpaceForward(Pass& pass, int64_t tokens) {
@@ -262,7 +200,8 @@ void StateSpaceForward(Pass& pass, int64_t tokens) {
   States(pass, scan, pass.element);
   Scores(pass, scan);
   Outputs(pass, scan);
-  GatedNorm(pass, scan);
+  // Of y and its gate z, groups of channels apart.
+  GatedNorm(pass, scan.tokens * a.state_groups, scan.values());
   BlockGemm(
       pass, "state-space output projection", tokens, a.hidden, a.state_width());
   ResidualAndNormForward(pass, tokens);
@@ -279,14 +218,16 @@ void StateSpaceBackward(Pass& pass, int64_t tokens) {
                  a.state_width(),
                  /*bias=*/false);
   Convolution(pass, scan);
-  GatedNormBackward(pass, scan);
+  GatedNormBackward(
+      pass, scan.tokens * a.state_groups, scan.values(), /*again=*/true);
   Decay(pass, scan);
   Scores(pass, scan);
   States(pass, scan, kSingle);
   StatesBackward(pass, scan);
   InputsBackward(pass, scan);
   ScoresBackward(pass, scan);
-  ConvolutionBackward(pass, scan);
+  CausalConvolutionBackward(
+      pass, tokens * a.state_channels(), a.state_convolution);
   LinearBackward(pass,
                  Matrix::kStateSpaceIn,
                  tokens,

@@ -13,5 +13,6 @@ std::vector<Architecture> LlamaKinPresets();
 std::vector<Architecture> LayerNormPresets();
 std::vector<Architecture> ExpertPresets();
 std::vector<Architecture> StateSpacePresets();
+std::vector<Architecture> DeltaRulePresets();
 
 }  // namespace trainfare::model::internal

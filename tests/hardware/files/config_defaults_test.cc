@@ -24,10 +24,18 @@ model::Architecture Described(const std::string& text) {
   return ParseModelConfig(text, "config.json");
 }
 
+#include "tests/hardware/files/newer_saved_configs.inc"
 #include "tests/hardware/files/saved_configs.inc"
 
+std::vector<std::pair<std::string_view, int64_t>> SavedConfigs() {
+  std::vector<std::pair<std::string_view, int64_t>> all(kSavedConfigs.begin(),
+                                                        kSavedConfigs.end());
+  all.insert(all.end(), kNewerSavedConfigs.begin(), kNewerSavedConfigs.end());
+  return all;
+}
+
 TEST_CASE("files as Transformers saves them are read, of every type") {
-  for (const auto& [saved, trains] : kSavedConfigs) {
+  for (const auto& [saved, trains] : SavedConfigs()) {
     const std::string_view text = saved;
     CAPTURE(text);
     CHECK(model::TotalParameters(Described(std::string(text))) == trains);
@@ -47,7 +55,7 @@ TEST_CASE("a key that a saved file lacks is as its class has it") {
           {"glm4_moe", "use_qk_norm"},
           {"stablelm", "use_qkv_bias"},
       });
-  for (const auto& [saved, trains] : kSavedConfigs) {
+  for (const auto& [saved, trains] : SavedConfigs()) {
     const auto config = nlohmann::json::parse(saved);
     const std::string type = config.at("model_type");
     model::Architecture whole = Described(config.dump());

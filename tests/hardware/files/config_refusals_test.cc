@@ -293,6 +293,27 @@ TEST_CASE("values that no such key has are refused by their place") {
              R"("moe_intermediate_size": 64)",
              "8:26: moe_intermediate_size: expected intermediate_size = 128, "
              "got 64"},
+        Case{"qwen3_5_text",
+             R"("layer_types": ["linear_attention", "mamba", "full_attention",
+                                "full_attention"])",
+             "8:37: layer_types[1]: expected full_attention or "
+             "linear_attention, got \"mamba\"; other blocks are not counted"},
+        Case{"qwen3_5_text",
+             R"("linear_num_value_heads": 24)",
+             "8:27: linear_num_value_heads: expected a multiple of "
+             "linear_num_key_heads = 16, got 24"},
+        Case{"qwen3_5_text",
+             R"("attn_output_gate": false)",
+             "8:21: attn_output_gate: expected true, got false; nothing else "
+             "is counted"},
+        Case{"qwen3_5_text",
+             R"("full_attention_interval": 0)",
+             "8:28: full_attention_interval: expected an integer from 1 to "
+             "16777216, got 0"},
+        Case{"qwen3_next",
+             R"("mlp_only_layers": [0])",
+             "8:20: mlp_only_layers: expected [], got [0]; nothing else is "
+             "counted"},
         Case{"granitemoehybrid",
              R"("layer_types": ["attention", "rwkv", "mamba", "mamba"])",
              "8:30: layer_types[1]: expected attention or mamba, got "

@@ -372,6 +372,53 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
            "hybrid_override_pattern":
            "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"})",
        31577937344},
+      // Qwen/Qwen3-Next-80B-A3B-Instruct
+      {R"({"model_type": "qwen3_next", "num_hidden_layers": 48,
+           "hidden_size": 2048, "num_attention_heads": 16,
+           "num_key_value_heads": 2, "head_dim": 256,
+           "intermediate_size": 5120, "vocab_size": 151936,
+           "max_position_embeddings": 262144, "decoder_sparse_step": 1,
+           "full_attention_interval": 4, "linear_conv_kernel_dim": 4,
+           "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+           "linear_num_value_heads": 32, "linear_value_head_dim": 128,
+           "mlp_only_layers": [], "moe_intermediate_size": 512,
+           "num_experts": 512, "num_experts_per_tok": 10,
+           "partial_rotary_factor": 0.25, "rope_theta": 10000000,
+           "router_aux_loss_coef": 0.001, "norm_topk_prob": true,
+           "shared_expert_intermediate_size": 512,
+           "use_sliding_window": false})",
+       79674391296},
+      // Qwen/Qwen3.5-0.8B: the language model in it
+      {R"({"model_type": "qwen3_5", "image_token_id": 248056,
+           "tie_word_embeddings": true, "video_token_id": 248057,
+           "vision_config": {"model_type": "qwen3_5", "depth": 12},
+           "text_config": {"model_type": "qwen3_5_text",
+               "num_hidden_layers": 24, "hidden_size": 1024,
+               "num_attention_heads": 8, "num_key_value_heads": 2,
+               "head_dim": 256, "intermediate_size": 3584,
+               "vocab_size": 248320, "max_position_embeddings": 262144,
+               "attn_output_gate": true, "full_attention_interval": 4,
+               "linear_num_key_heads": 16, "linear_num_value_heads": 16,
+               "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+               "linear_conv_kernel_dim": 4, "mamba_ssm_dtype": "float32",
+               "mlp_only_layers": [], "mtp_num_hidden_layers": 1,
+               "mtp_use_dedicated_embeddings": false,
+               "rope_parameters": {"mrope_interleaved": true,
+                   "mrope_section": [11, 11, 10], "rope_type": "default",
+                   "rope_theta": 10000000, "partial_rotary_factor": 0.25},
+               "tie_word_embeddings": true}})",
+       752393024},
+      // Qwen/Qwen3.5-35B-A3B: the same
+      {R"({"model_type": "qwen3_5_moe", "tie_word_embeddings": false,
+           "vision_config": {"model_type": "qwen3_5_moe", "depth": 27},
+           "text_config": {"model_type": "qwen3_5_moe_text",
+               "num_hidden_layers": 40, "hidden_size": 2048,
+               "num_attention_heads": 16, "num_key_value_heads": 2,
+               "vocab_size": 248320, "max_position_embeddings": 262144,
+               "linear_num_value_heads": 32, "moe_intermediate_size": 512,
+               "num_experts": 256, "num_experts_per_tok": 8,
+               "shared_expert_intermediate_size": 512}})",
+       34660610688},
       // baidu/ERNIE-4.5-21B-A3B-PT
       {R"({"model_type": "ernie4_5_moe", "num_hidden_layers": 28,
            "hidden_size": 2560, "num_attention_heads": 20,
@@ -496,6 +543,39 @@ TEST_CASE("blocks of a config.json that share their weights") {
         "hidden_dropout_prob: expected 0, got 0.1; nothing else is counted");
 }
 
+// A part of a head rotates, whichever of two keys says so; blocks that all attend
+// need no heads of the delta rule.
+TEST_CASE("a config.json of the delta rule says what mixes tokens") {
+  const auto read = [](std::string_view keys) {
+    return Read(fmt::format(R"({{"model_type": "qwen3_5_text", {}
+        "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 4,
+        "intermediate_size": 256, "vocab_size": 1000,
+        "max_position_embeddings": 64}})",
+                            keys));
+  };
+  const model::Architecture usual = read("");
+  CHECK(usual.delta_rule_layers == 6);
+  CHECK(usual.delta_value_heads == 32);
+  CHECK(usual.gated_attention);
+  CHECK(usual.query_key_norm == model::QueryKeyNorm::kHead);
+  CHECK(usual.rotary_head_size == 64);
+  CHECK_FALSE(usual.delta_joint_projections);
+  CHECK(read(R"("partial_rotary_factor": 0.5,)").rotary_head_size == 128);
+  CHECK(read(R"("partial_rotary_factor": 0.5, "rope_parameters": {
+                 "rope_type": "default", "partial_rotary_factor": 1.0},)")
+            .rotary_head_size == 0);
+  CHECK(read(R"("full_attention_interval": 3,)").delta_rule_layers == 6);
+  CHECK(read(R"("layer_types": ["linear_attention", "full_attention",
+                 "linear_attention", "full_attention", "linear_attention",
+                 "full_attention", "linear_attention", "full_attention"],)")
+            .delta_rule_layers == 4);
+  const model::Architecture attends =
+      read(R"("full_attention_interval": 1, "linear_num_key_heads": 8,)");
+  CHECK(attends.delta_rule_layers == 0);
+  CHECK(attends.delta_key_heads == 0);
+  CHECK_FALSE(attends.other_blocks());
+}
+
 TEST_CASE("groups of experts that a token goes to are read") {
   const std::string sizes =
       R"(, "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 100,
@@ -559,7 +639,8 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
       "nemotron, nemotron_h, olmo, olmo2, olmo3, olmoe, openai-gpt, opt, "
       "pegasus, "
       "persimmon, phi, phi3, phimoe, qwen, qwen2, qwen2_moe, qwen3, "
-      "qwen3_moe, roberta, seed_oss, smollm3, stablelm, starcoder2, "
+      "qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, roberta, "
+      "seed_oss, smollm3, stablelm, starcoder2, "
       "t5, umt5, vaultgemma, xlm-roberta");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,

@@ -7,12 +7,16 @@ head.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
 environment); nothing is downloaded. Values are those of each type's own
-configuration class, with few blocks.
+configuration class, with few blocks. With `newer`, which needs transformers 5,
+the types that 4.57 does not have.
 
     tests/hardware/files/saved_configs.py > tests/hardware/files/saved_configs.inc
+    tests/hardware/files/saved_configs.py newer > \\
+        tests/hardware/files/newer_saved_configs.inc
 """
 
 import json
+import sys
 
 import torch
 import transformers as t
@@ -48,10 +52,11 @@ TYPES = {
     "opt": {},
     "pegasus": {"scale_embedding": True}, "persimmon": FEW, "phi": FEW,
     "phi3": {**FEW, "pad_token_id": 0}, "phimoe": FEW, "qwen2": FEW, "qwen2_moe": FEW,
-    "qwen3": FEW, "qwen3_moe": FEW, "roberta": FEW, "seed_oss": FEW,
+    "qwen3": FEW, "qwen3_moe": FEW, "qwen3_next": FEW, "roberta": FEW, "seed_oss": FEW,
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
     "starcoder2": FEW, "t5": {}, "umt5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
+NEWER = {"qwen3_5_moe_text": FEW, "qwen3_5_text": FEW}
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "megatron-bert",
             "modernbert", "roberta", "xlm-roberta"}
 
@@ -67,9 +72,10 @@ def head(config):
 def main():
     print(f"// Printed by tests/hardware/files/saved_configs.py with "
           f"Transformers {t.__version__}.")
-    print("constexpr auto kSavedConfigs =")
+    of_newer = sys.argv[1:] == ["newer"]
+    print(f"constexpr auto k{'Newer' if of_newer else ''}SavedConfigs =")
     print("    std::to_array<std::pair<std::string_view, int64_t>>({")
-    for name, more in TYPES.items():
+    for name, more in (NEWER if of_newer else TYPES).items():
         config = t.AutoConfig.for_model(name, **more)
         with torch.device("meta"):
             model = head(config).from_config(config)

@@ -247,6 +247,18 @@ TEST_CASE("state spaces are for devices that have their kernels") {
       model::InputError);
 }
 
+TEST_CASE("the delta rule is for devices that have its kernels") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("qwen3.5-0.8b");
+  w.precision = model::Precision::kBf16;
+  CHECK_NOTHROW(RequireSupported(DeviceCatalog::Shipped().Find("h100_sxm"), w));
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(DeviceCatalog::Shipped().Find("tpu_v3"), w),
+      "model.delta_rule_layers: expected 0 on tpu_v3, for which no kernels of "
+      "the delta rule are known, got 18",
+      model::InputError);
+}
+
 TEST_CASE("weights of few bits are for devices that widen them") {
   model::Workload w;
   w.architecture = model::FindArchitecture("llama-3.1-8b");

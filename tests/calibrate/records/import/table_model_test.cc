@@ -76,6 +76,8 @@ TEST_CASE("a model of state spaces is as its name has it") {
   CHECK(hybrid == model::FindArchitecture("nemotron-h-56b"));
   CHECK(ReasonOfDecoder(RowOf("nemotron-h-56b", "8192,20,64,8,32768,131072")) ==
         "model: which blocks of nemotron-h-56b are state spaces is not stated");
+  CHECK(ReasonOfDecoder(RowOf("qwen3.5-9b", "4096,16,16,4,12288,248320")) ==
+        "model: which blocks of qwen3.5-9b have the delta rule is not stated");
 }
 
 }  // namespace
