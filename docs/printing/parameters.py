@@ -19,8 +19,11 @@ language model's head, beside `parameters` of `trainfare predict --model FILE --
 presets (`trainfare list models`) beside what it builds of each one's `config.json`
 (`tests/model/parameter_counts.py`).
 """
-SAVED = ROOT / "tests/hardware/files/saved_configs.inc"
-PRESETS = ROOT / "tests/model/parameter_counts.inc"
+# Of one version of Transformers, and of another what the first does not have.
+SAVED = [ROOT / "tests/hardware/files/saved_configs.inc",
+         ROOT / "tests/hardware/files/newer_saved_configs.inc"]
+PRESETS = [ROOT / "tests/model/parameter_counts.inc",
+           ROOT / "tests/model/newer_parameter_counts.inc"]
 # A run that any of the files can be asked in: parameters do not depend on it.
 RUN = ["--device", "h100_sxm", "--batch", "1", "--length", "128",
        "--samples", "100"]
@@ -38,10 +41,10 @@ def version(path):
                      path.read_text(encoding="utf-8"))[1]
 
 
-def of_types(given):
+def of_types(given, path):
     """Type, class, what Transformers counts and what the program says."""
     with tempfile.TemporaryDirectory() as folder:
-        for saved, count in counted(SAVED, r'R"\((.*?)\)"'):
+        for saved, count in counted(path, r'R"\((.*?)\)"'):
             file = pathlib.Path(folder) / "config.json"
             file.write_text(saved, encoding="utf-8")
             answer = given.program.json("predict", "--model", str(file), *RUN)
@@ -50,14 +53,14 @@ def of_types(given):
                    answer["scenario"]["parameters"])
 
 
-def of_presets(given):
+def of_presets(given, path):
     """Name, what Transformers counts and what the program says."""
     known = {}
     for row in given.program.json("list", "models")["rows"]:
         for name in [row["model"], *row["aliases"]]:
             known[name] = row["parameters"]
     return [(name, count, known.get(name))
-            for name, count in counted(PRESETS, r'"([^"]+)"')]
+            for name, count in counted(path, r'"([^"]+)"')]
 
 
 def verdict(what, path, counts):
@@ -69,11 +72,18 @@ def verdict(what, path, counts):
 
 
 def body(given):
-    types = list(of_types(given))
+    types = []
+    verdicts = []
+    for path in SAVED:
+        these = list(of_types(given, path))
+        verdicts.append(verdict("types", path,
+                                [(name, *of) for name, _, *of in these]))
+        types += these
+    types.sort()
+    verdicts += [verdict("presets", path, of_presets(given, path))
+                 for path in PRESETS]
     return [
-        filled(" ".join([
-            verdict("types", SAVED, [(name, *of) for name, _, *of in types]),
-            verdict("presets", PRESETS, of_presets(given))])),
+        filled(" ".join(verdicts)),
         "",
         *table(["type", "class", "Transformers", "trainfare", "apart"],
                "llrrr", [[name, of, str(theirs), str(ours), str(ours - theirs)]
