@@ -134,15 +134,17 @@ class TensorLister {
            a_.output_bias);
     LayerNorm("crossattention.output.LayerNorm");
   }
+  // `rows`: the width of what it takes and gives.
   void Expert(std::string_view gate,
               std::string_view in,
               std::string_view out,
+              int64_t rows,
               int64_t intermediate,
               bool bias) {
     const bool joint = a_.gated && a_.joint_gate;
-    if (a_.gated && !joint) Linear(gate, a_.hidden, intermediate, bias);
-    Linear(in, a_.hidden, (joint ? 2 : 1) * intermediate, bias);
-    Linear(out, intermediate, a_.hidden, bias);
+    if (a_.gated && !joint) Linear(gate, rows, intermediate, bias);
+    Linear(in, rows, (joint ? 2 : 1) * intermediate, bias);
+    Linear(out, intermediate, rows, bias);
   }
   // Mamba-2 (Mamba2Mixer of Transformers, MambaMixer of Megatron-LM); filters
   // are no matrices.
@@ -196,15 +198,21 @@ class TensorLister {
         Expert("experts.gate",
                "experts.in",
                "experts.out",
+               a_.expert_width(),
                a_.expert_intermediate,
                a_.expert_bias);
       }
       in_routed_expert_ = false;
       times_ = times;
+      if (a_.expert_latent > 0) {
+        Linear("experts.latent_in", a_.hidden, a_.expert_latent, false);
+        Linear("experts.latent_out", a_.expert_latent, a_.hidden, false);
+      }
       if (a_.shared_intermediate > 0) {
         Expert("shared_expert.gate",
                "shared_expert.in",
                "shared_expert.out",
+               a_.hidden,
                a_.shared_intermediate,
                false);
       }
@@ -215,6 +223,7 @@ class TensorLister {
       Expert("gate.dense",
              "intermediate.dense",
              "output.dense",
+             a_.hidden,
              a_.intermediate,
              a_.feed_forward_bias);
     }
@@ -369,11 +378,13 @@ void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
   AddSide(a, a.layers, a.decoder_layers, add_block, list);
 }
 
-// Each has the norms of both inputs, the product that joins them, a block as
-// the last one is, and a norm; embeddings and logits are the model's own.
+// Each has the norms of both inputs, the product that joins them, attention and
+// a feed-forward as the last ones are, and a norm; embeddings and logits are the
+// model's own.
 void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
-  const int64_t run = list.listed() ? 1 : a.next_token_blocks;
-  for (int64_t i = 0; i < a.next_token_blocks; i += run) {
+  const int64_t blocks = a.next_token_weights();
+  const int64_t run = list.listed() ? 1 : blocks;
+  for (int64_t i = 0; i < blocks; i += run) {
     list.SetLayer(a.layers + a.decoder_layers + i + 1);
     list.SetTimes(run);
     list.LayerNorm("next_token.embedding_norm");

@@ -2,6 +2,7 @@
 
 // What a Transformer is made of, and the presets that ship with the tool.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -254,12 +255,19 @@ struct Architecture {
   // Blocks above the last one, each of which predicts one token further
   // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.2): multi-token prediction.
   int64_t next_token_blocks = 0;
+  // They are one, whose weights are used again for each token further
+  // (mtp_use_repeated_layer of Megatron-LM).
+  bool shared_next_token = false;
 
   int64_t experts = 0;  // routed; 0 = none
   int64_t experts_per_token = 0;
   int64_t expert_intermediate = 0;
   int64_t shared_intermediate = 0;  // of the shared experts together
-  int64_t dense_layers = 0;         // first blocks, without experts
+  // Routed experts take and give rows of so many elements: one product makes
+  // them of each token, another widens what comes back (NVIDIA 2025, "Nemotron
+  // 3", section 2.2: LatentMoE). 0: hidden.
+  int64_t expert_latent = 0;
+  int64_t dense_layers = 0;  // first blocks, without experts
   // Of so many blocks above those one has experts, the last (Llama 4 Maverick).
   int64_t expert_period = 1;
   // Experts are in so many groups, of which a token goes to those of so many
@@ -390,6 +398,10 @@ struct Architecture {
   }
   BlockParts parts_of(int64_t block) const;
   int64_t scored_experts() const { return experts * expert_ranks; }
+  // Width of the rows that routed experts take and give.
+  int64_t expert_width() const {
+    return expert_latent > 0 ? expert_latent : hidden;
+  }
   int64_t expert_layers() const { return expert_layers_below(layers); }
   // Of the first so many blocks.
   int64_t expert_layers_below(int64_t block) const {
@@ -403,7 +415,13 @@ struct Architecture {
   bool last_has_experts() const { return has_experts(layers - 1); }
   // All blocks of the model; those that have weights of their own.
   int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
-  int64_t blocks_with_weights() const { return shared_blocks ? 1 : blocks(); }
+  int64_t next_token_weights() const {
+    return shared_next_token ? std::min<int64_t>(1, next_token_blocks)
+                             : next_token_blocks;
+  }
+  int64_t blocks_with_weights() const {
+    return shared_blocks ? 1 : layers + decoder_layers + next_token_weights();
+  }
   // Parameters of a norm, one row or two.
   int64_t norm_rows() const {
     return (norm_scale ? 1 : 0) + (norm == Norm::kLayer && norm_bias ? 1 : 0);

@@ -293,6 +293,10 @@ void VisitBlock(Archive& archive, A& a) {
   archive(Field{.name = "shared_intermediate",
                 .about = "Width of the experts of every token together"},
           a.shared_intermediate);
+  archive(Field{.name = "expert_latent",
+                .about = "Width of the rows that routed experts take and give "
+                         "(moe_latent_size); 0: hidden"},
+          a.expert_latent);
   archive(
       Field{
           .name = "shared_expert_gate",
@@ -455,6 +459,10 @@ void VisitTask(Archive& archive, A& a, std::string_view head = "head") {
                          "further (DeepSeek-V3's MTP)",
                 .most = kMostLayers},
           a.next_token_blocks);
+  archive(Field{.name = "shared_next_token",
+                .about = "These blocks are one, used again for each token "
+                         "further (mtp_use_repeated_layer)"},
+          a.shared_next_token);
 }
 
 template <class Archive, Of<Architecture> A>

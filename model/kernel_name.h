@@ -99,6 +99,8 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "expert gate",
     "expert in",
     "expert input gradient",
+    "expert latent in",
+    "expert latent out",
     "expert out",
     "expert weight gradient",
     "feed-forward gate",

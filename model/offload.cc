@@ -42,8 +42,7 @@ ShardUnit WholeModel(const Workload& w) {
   ShardUnit whole;
   whole.elements = ParametersInAll(w);
   whole.trained = TrainableParameters(w);
-  whole.quantised =
-      w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture) : 0;
+  whole.quantised = QuantisedElements(w);
   return whole;
 }
 

@@ -60,7 +60,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   unit.elements = ParametersInAll(w);
   unit.trained =
       w.trainable.everything() ? unit.elements : AdapterParameters(w);
-  unit.quantised = w.trainable.base_bits > 0 ? BlockMatrixElements(a) : 0;
+  unit.quantised = QuantisedElements(w);
   unit.in_fp8 = GathersInFp8(w) ? BlockMatrixElements(a) : 0;
   if (a.expert_ranks > 1) {
     unit.of_experts = ExpertParametersInAll(w);
@@ -166,7 +166,12 @@ ShardUnits ShardUnitsOf(const Workload& w) {
     append(more({layers, dense, decoder + 1, next_token}), decoder);
   }
   if (next_token > 0) {
-    append(more({layers, dense, decoder, next_token + 1}), next_token);
+    // One more of them has no weights of its own where they share these.
+    BlockCounts others = counts;
+    others.next_token += a.shared_next_token ? -next_token : 1;
+    append(a.shared_next_token ? Without(whole, WholeOf(other, others))
+                               : more(others),
+           a.next_token_weights());
   }
   units.root = whole;
   if (!w.trainable.everything()) units.root.trained = TrainableParameters(w);

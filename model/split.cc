@@ -129,6 +129,25 @@ int64_t UnsummedFrom(const Workload& w, int64_t block) {
   return summed ? 0 : ExpertBlocksAbove(a, block);
 }
 
+// Of a model that has others than Transformer blocks, those from one up to
+// another, which are spread evenly among themselves.
+void KeepBlocks(const Architecture& whole,
+                int64_t first,
+                int64_t end,
+                Architecture& a) {
+  if (!whole.other_blocks()) return;
+  a.state_space_layers = a.delta_rule_layers = a.feed_forward_layers = 0;
+  for (const BlocksAlike& sort : BlocksByParts(whole, first, end)) {
+    if (sort.parts.mixer == Mixer::kStateSpace) {
+      a.state_space_layers += sort.count;
+    } else if (sort.parts.mixer == Mixer::kDeltaRule) {
+      a.delta_rule_layers += sort.count;
+    } else if (sort.parts.mixer == Mixer::kNone) {
+      a.feed_forward_layers += sort.count;
+    }
+  }
+}
+
 // The blocks of one stage, and what stands before and behind them.
 void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   const int64_t stages = whole.parallel.pipeline;
@@ -154,6 +173,7 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
     w.checkpointed_blocks = std::max<int64_t>(
         1, ShareOfSort(w.checkpointed_blocks, blocks, layers));
   }
+  KeepBlocks(whole.architecture, first, first + blocks, a);
   a.layers = blocks;
   if (stage > 0) a.looks_up_tokens = false;
   if (stage + 1 < stages) {
@@ -253,14 +273,6 @@ std::optional<ParallelFault> FaultOfStages(const Workload& w) {
   const Architecture& a = w.architecture;
   const Parallel& p = w.parallel;
   if (p.pipeline == 1) return std::nullopt;
-  if (a.other_blocks()) {
-    return ParallelFault{
-        "pipeline",
-        fmt::format("expected 1 of a model with {}, whose stages are not "
-                    "known, got {}",
-                    a.other_blocks_key(),
-                    p.pipeline)};
-  }
   if (a.two_sided()) {
     return ParallelFault{
         "pipeline",
@@ -348,7 +360,9 @@ TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
       static_cast<double>(of_stage.tokens() * a.hidden * Widths(w).element));
   // Both parts of a parallel block are one sum.
   const int64_t sums = a.parallel_block || a.single_part_blocks ? 1 : 2;
-  const int64_t blocks = a.blocks() + 2 * a.decoder_layers;
+  // Blocks that predict a token further have both parts.
+  const int64_t apart = a.single_part_blocks ? a.next_token_blocks : 0;
+  const int64_t blocks = a.blocks() + 2 * a.decoder_layers + apart;
   const int64_t unsummed = UnsummedFrom(of_stage, 0);
   const int64_t again = BlocksComputedAgain(of_stage);
   const int64_t frozen = of_stage.trainable.frozen_layers;
@@ -387,7 +401,7 @@ ExpertMessages ExpertMessagesOf(const Workload& w, const Workload& of_stage) {
   const int64_t rows =
       RowsOfExperts(of_stage, of_stage.part.OfTokens(of_stage.tokens()));
   messages.rows =
-      Byte(static_cast<double>(rows * a.hidden * Widths(w).element));
+      Byte(static_cast<double>(rows * a.expert_width() * Widths(w).element));
   messages.once = messages.rows / static_cast<double>(a.experts_per_token);
   messages.routing = {a.scored_experts(),
                       a.experts_per_token,

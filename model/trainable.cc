@@ -43,8 +43,9 @@ void ForEachAdapted(const Workload& w, const With& with) {
   each(AdaptedOfAttention(w), a.attention_layers() + 2 * a.decoder_layers);
   each(AdaptedOfFeedForward(w, a.intermediate),
        a.feed_forwards() - with_experts + a.decoder_layers);
-  each(AdaptedOfFeedForward(w, a.expert_intermediate),
-       with_experts * a.experts);
+  each(AdaptedOfStateSpace(w), a.state_space_layers);
+  each(AdaptedOfExpert(w), with_experts * a.experts);
+  each(AdaptedOfLatent(w), with_experts);
   if (a.shared_intermediate > 0) {
     each(AdaptedOfFeedForward(w, a.shared_intermediate), with_experts);
   }
@@ -56,7 +57,9 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const int64_t rank = w.trainable.lora_rank;
   const auto attention = AdaptedOfAttention(w);
   const auto dense = AdaptedOfFeedForward(w, a.intermediate);
-  const auto expert = AdaptedOfFeedForward(w, a.expert_intermediate);
+  const auto expert = AdaptedOfExpert(w);
+  const auto latent = AdaptedOfLatent(w);
+  const auto state_space = AdaptedOfStateSpace(w);
   const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
   for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
     const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
@@ -66,14 +69,19 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
         tensors.push_back({m.module, rank * m.outputs, layer, rank, routed});
       }
     };
-    const bool decodes = layer > a.layers;
-    append(attention);
-    if (decodes) append(attention);
-    if (decodes || !a.has_experts(layer - 1)) {
+    if (layer > a.layers) {
+      append(attention);
+      append(attention);
       append(dense);
       continue;
     }
+    const BlockParts parts = a.parts_of(layer - 1);
+    if (parts.mixer == Mixer::kAttention) append(attention);
+    if (parts.mixer == Mixer::kStateSpace) append(state_space);
+    if (parts.feed_forward == FeedForwardKind::kDense) append(dense);
+    if (!parts.experts()) continue;
     for (int64_t i = 0; i < a.experts; ++i) append(expert, /*routed=*/true);
+    append(latent);
     if (a.shared_intermediate > 0) append(shared);
   }
 }
@@ -97,27 +105,48 @@ bool HeadTrainsBesideAdapters(Head head) {
 LoraMatrices LoraMatricesOf(const Architecture& a) {
   LoraMatrices m;
   const bool low_rank_query = a.latent() && a.latent_query > 0;
-  m.query = !low_rank_query;
-  m.query_down = m.query_up = low_rank_query;
-  m.key = m.value = !a.latent();
-  m.key_value_down = m.key_value_up = a.latent();
-  m.output = true;
-  m.feed_forward_gate = a.gated;
-  m.feed_forward_in = m.feed_forward_out = true;
+  if (a.attention_layers() + a.decoder_layers > 0) {
+    m.query = !low_rank_query;
+    m.query_down = m.query_up = low_rank_query;
+    m.key = m.value = !a.latent();
+    m.key_value_down = m.key_value_up = a.latent();
+    m.output = true;
+  }
+  m.state_space_in = m.state_space_out = a.state_space_layers > 0;
+  const bool widens = a.feed_forwards() + a.decoder_layers > 0;
+  m.feed_forward_gate = widens && a.gated;
+  m.feed_forward_in = m.feed_forward_out = widens;
+  m.expert_latent_in = m.expert_latent_out = widens && a.expert_latent > 0;
   return m;
 }
 
 void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
   LoraMatrices& named = trainable.lora;
+  if (named.out_proj) {
+    (a.state_space_layers > 0 ? named.state_space_out : named.output) = true;
+    named.out_proj = false;
+  }
   if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
+  if (a.state_space_layers > 0 && a.attention_layers() == 0) {
+    named.state_space_in = true;
+    return;
+  }
   named.query = named.value = !a.latent();
   named.key_value_down = named.output = a.latent();
 }
 
-void NameAllMatrices(const Architecture& a, Trainable& trainable) {
+void NameAllMatrices(const Architecture& a,
+                     Fusion fusion,
+                     Trainable& trainable) {
   LoraMatrices all;
   AddLoraMatrix("all", all);
-  if (trainable.lora == all) trainable.lora = LoraMatricesOf(a);
+  if (trainable.lora != all) return;
+  trainable.lora = LoraMatricesOf(a);
+  if (!StateSpaceOutIsModule(fusion)) trainable.lora.state_space_out = false;
+}
+
+bool StateSpaceOutIsModule(Fusion fusion) {
+  return RulesOf(fusion).block == BlockKernels::kHandFused;
 }
 
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
@@ -143,10 +172,13 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
        {&M::output, {"output", a.context_width(), h, false}}});
 }
 
-std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
-                                                int64_t width) {
+namespace {
+
+// Of a feed-forward of so wide rows.
+std::vector<AdaptedMatrix> AdaptedOfRows(const Workload& w,
+                                         int64_t h,
+                                         int64_t width) {
   using M = LoraMatrices;
-  const int64_t h = w.architecture.hidden;
   if (OneAdapterOfGate(w)) {
     return Chosen(
         w,
@@ -158,6 +190,40 @@ std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
       {{&M::feed_forward_gate, {"feed_forward_gate", h, width, false}},
        {&M::feed_forward_in, {"feed_forward_in", h, width, false}},
        {&M::feed_forward_out, {"feed_forward_out", width, h, false}}});
+}
+
+}  // namespace
+
+std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& w,
+                                                int64_t width) {
+  return AdaptedOfRows(w, w.architecture.hidden, width);
+}
+
+std::vector<AdaptedMatrix> AdaptedOfExpert(const Workload& w) {
+  const Architecture& a = w.architecture;
+  return AdaptedOfRows(w, a.expert_width(), a.expert_intermediate);
+}
+
+std::vector<AdaptedMatrix> AdaptedOfLatent(const Workload& w) {
+  using M = LoraMatrices;
+  const int64_t h = w.architecture.hidden;
+  const int64_t latent = w.architecture.expert_latent;
+  if (latent == 0) return {};
+  return Chosen(
+      w,
+      {{&M::expert_latent_in, {"expert_latent_in", h, latent, false}},
+       {&M::expert_latent_out, {"expert_latent_out", latent, h, false}}});
+}
+
+std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& w) {
+  using M = LoraMatrices;
+  const Architecture& a = w.architecture;
+  return Chosen(
+      w,
+      {{&M::state_space_in,
+        {"state_space_in", a.hidden, a.state_projection_width(), false}},
+       {&M::state_space_out,
+        {"state_space_out", a.state_width(), a.hidden, false}}});
 }
 
 bool OneAdapterOfProjections(const Workload& w) {
@@ -298,8 +364,7 @@ Workload WithoutExperts(const Workload& w) {
 int64_t ExpertAdapterParameters(const Workload& w) {
   const Architecture& a = w.architecture;
   int64_t of_expert = 0;
-  for (const AdaptedMatrix& matrix :
-       AdaptedOfFeedForward(w, a.expert_intermediate)) {
+  for (const AdaptedMatrix& matrix : AdaptedOfExpert(w)) {
     of_expert += w.trainable.lora_rank * (matrix.inputs + matrix.outputs);
   }
   return a.expert_layers() * a.experts * of_expert;
@@ -356,6 +421,16 @@ bool BaseAsProducts(const Workload& w) {
          (bits == 4 && w.precision == Precision::kFp4);
 }
 
+int64_t QuantisedElements(const Workload& w) {
+  if (w.trainable.base_bits == 0) return 0;
+  const Architecture& a = w.architecture;
+  const int64_t of_last_products =
+      StateSpaceOutIsModule(w.stack.fusion)
+          ? 0
+          : a.state_space_layers * a.state_width() * a.hidden;
+  return BlockMatrixElements(a) - of_last_products;
+}
+
 int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
   if (trainable.base_bits == 8) return elements;
   constexpr int64_t kGroup = 64;
@@ -373,13 +448,13 @@ bool WidensBase(const Workload& w) {
 }
 
 bool OperationsMayWidenBase(const Architecture& a) {
-  return a.experts == 0 && a.decoder_layers == 0;
+  return a.experts == 0 && a.decoder_layers == 0 && !a.other_blocks();
 }
 
 int64_t WidenedBlockBytes(const Workload& w) {
   if (!WidensBase(w) || !w.trainable.base_by_operations) return 0;
   const Architecture& a = w.architecture;
-  return BlockMatrixElements(a) / a.layers * BytesPerElement(w.precision);
+  return QuantisedElements(w) / a.layers * BytesPerElement(w.precision);
 }
 
 int64_t WidenedMatrixBytes(const Workload& w) {
@@ -387,8 +462,13 @@ int64_t WidenedMatrixBytes(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t dense =
       a.expert_layers() < a.feed_forwards() ? a.intermediate : 0;
-  const int64_t width = std::max(
-      {dense, a.expert_intermediate, a.shared_intermediate, a.query_width()});
+  const int64_t of_state_space =
+      a.state_space_layers > 0 ? a.state_projection_width() : 0;
+  const int64_t width = std::max({dense,
+                                  a.expert_intermediate,
+                                  a.shared_intermediate,
+                                  a.query_width(),
+                                  of_state_space});
   return a.hidden * width * BytesPerElement(w.precision);
 }
 

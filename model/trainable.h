@@ -31,10 +31,14 @@ int64_t TrainableParameters(const Workload& workload);
 LoraMatrices LoraMatricesOf(const Architecture& architecture);
 // Names for adapters that none is named for those of the paper, query and value
 // (Hu et al. 2021, 7.1); of latent attention, which may have neither, what its
-// keys and values come of, and its output.
+// keys and values come of, and its output; of state spaces alone what they begin
+// with. What out_proj is in this model.
 void NameUsualMatrices(const Architecture& architecture, Trainable& trainable);
-// Of adapters beside "all" matrices: those that the model has.
-void NameAllMatrices(const Architecture& architecture, Trainable& trainable);
+// Of adapters beside "all" matrices: those that the model has and that adapters
+// run beside in such a stack.
+void NameAllMatrices(const Architecture& architecture,
+                     Fusion fusion,
+                     Trainable& trainable);
 
 // A matrix of a block that an adapter stands beside.
 struct AdaptedMatrix {
@@ -52,6 +56,18 @@ struct AdaptedMatrix {
 std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
                                                 int64_t width);
+// Those of a routed expert; of what narrows tokens for all of them, and widens
+// their sum; and of a state space.
+std::vector<AdaptedMatrix> AdaptedOfExpert(const Workload& workload);
+std::vector<AdaptedMatrix> AdaptedOfLatent(const Workload& workload);
+std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& workload);
+
+// Whether a state space's last product is a module of its own, as in layers of a
+// library (MambaMixer of Megatron-LM), that an adapter may stand beside and that
+// may be kept in few bits. Transformers gives its weight to the kernel of the
+// scan (mamba_split_conv1d_scan_combined), which knows of no adapter and makes
+// the weight's gradient, frozen or not.
+bool StateSpaceOutIsModule(Fusion fusion);
 
 // Whether one adapter stands beside all that a joint matrix makes, where each
 // part of it is named: of queries, keys and values (GPT-2's c_attn), of a gate
@@ -110,10 +126,14 @@ bool AllBlocksComputedAgain(const Workload& workload);
 bool BaseAsProducts(const Workload& workload);
 
 // Whether there is a frozen base of few bits that products take widened, and
-// whether operations may widen such a model's one by one: without experts, which
-// no product takes so yet, and of one side.
+// whether operations may widen such a model's one by one: without experts or
+// state spaces, which no product takes so yet, and of one side.
 bool WidensBase(const Workload& workload);
 bool OperationsMayWidenBase(const Architecture& architecture);
+
+// Elements of the frozen matrices of blocks that are kept in few bits; none
+// where nothing is.
+int64_t QuantisedElements(const Workload& workload);
 
 // Bytes of frozen parameters in few bits: their own, and of 4 bits a constant a
 // group of 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers

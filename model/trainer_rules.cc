@@ -162,6 +162,7 @@ void RequireLlamaBlock(const Architecture& a) {
       {"state spaces", a.state_space_layers > 0},
       {"the delta rule", a.delta_rule_layers > 0},
       {"gated attention", a.gated_attention},
+      {"experts of a latent width", a.expert_latent > 0},
       {"blocks of single parts", a.single_part_blocks},
       {"scores as they are", !a.scaled_scores},
       {"norms without weights", !a.norm_scale},

@@ -7,6 +7,7 @@
 #include "model/internal/block_activations.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
+#include "model/trainable.h"
 
 namespace trainfare::model {
 namespace {
@@ -73,7 +74,12 @@ int64_t StateSpaceTransients(const Workload& w) {
                             2 * a.state_channels() + 2 * a.state_width()) *
                                element +
                            2 * chunk * a.state_groups * kSingle;
-  return w.tokens() * of_token + states * 2 * (kSingle + element);
+  // The gradient that the kernel of all makes of its last product, where no
+  // parameter waits for it.
+  const bool unasked =
+      w.trainable.lora_rank > 0 && !StateSpaceOutIsModule(w.stack.fusion);
+  const int64_t of_weight = unasked ? a.state_width() * a.hidden * element : 0;
+  return w.tokens() * of_token + states * 2 * (kSingle + element) + of_weight;
 }
 
 // Elements of the states that chunks of the delta rule begin with.
@@ -134,7 +140,7 @@ int64_t FeedForwardGradientBytes(const Workload& w, bool experts) {
   // Masked loops have gradients of all rows so far, on both sides of an expert,
   // and zeros with its own.
   const int64_t masked = experts && MasksRows(ExpertsOf(w)) ? 3 : 0;
-  return (made * at_once * width + masked * rows * a.hidden) *
+  return (made * at_once * width + masked * rows * a.expert_width()) *
          Widths(w).element;
 }
 

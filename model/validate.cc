@@ -241,6 +241,8 @@ void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(a.experts, 0, kMostExperts, "model.experts");
   RequireCount(
       a.shared_intermediate, 0, kLargestDimension, "model.shared_intermediate");
+  RequireCount(
+      a.expert_latent, 0, a.experts > 0 ? a.hidden : 0, "model.expert_latent");
   if (a.experts == 0) return;
   RequireCount(a.experts * a.expert_layers(),
                0,
@@ -272,8 +274,7 @@ void ValidateBesideOtherBlocks(const Architecture& a) {
             {"relative positions", a.position_kind == PositionKind::kRelative},
             {"parallel_block", a.parallel_block || a.shared_norm},
             {"dense_layers", a.dense_layers > 0},
-            {"expert_period", a.expert_period > 1},
-            {"next_token_blocks", a.next_token_blocks > 0}})) {
+            {"expert_period", a.expert_period > 1}})) {
     if (!one.asked) continue;
     throw InputError(fmt::format("model.{} beside {}", key, one.what));
   }
@@ -353,8 +354,7 @@ void ValidateStepOfOtherBlocks(const Workload& w) {
     bool asked;
   };
   for (const Beside& one : std::to_array<Beside>(
-           {{"trainable.lora", w.trainable.lora_rank > 0},
-            {"trainable.frozen_layers", w.trainable.frozen_layers > 0},
+           {{"trainable.frozen_layers", w.trainable.frozen_layers > 0},
             {"checkpointed_blocks", w.checkpointed_blocks > 0},
             {"operation_checkpointing", w.operation_checkpointing}})) {
     if (!one.asked) continue;
@@ -466,6 +466,12 @@ void ValidateSharedBlocks(const Workload& w) {
   }
 }
 
+// What of a model tells which matrices it has.
+std::string_view WhatModelHas(const Architecture& a) {
+  if (a.state_space_layers > 0) return "beside state spaces";
+  return a.latent() ? "in latent attention" : "without latent attention";
+}
+
 // Latent attention has matrices of its own in the place of others.
 void RequireMatricesOfModel(const LoraMatrices& matrices,
                             const Architecture& a) {
@@ -473,10 +479,9 @@ void RequireMatricesOfModel(const LoraMatrices& matrices,
   for (const std::string& word : ToWords(matrices)) {
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     throw InputError(
-        fmt::format("trainable.lora.matrices: expected some of {} {} latent "
-                    "attention, got {}",
+        fmt::format("trainable.lora.matrices: expected some of {} {}, got {}",
                     fmt::join(known, ", "),
-                    a.latent() ? "in" : "without",
+                    WhatModelHas(a),
                     word));
   }
 }
@@ -508,6 +513,14 @@ void ValidateAdapters(const Workload& w) {
   RequireCount(t.lora_rank, 0, kLargestDimension, "trainable.lora.rank");
   if (t.lora_rank == 0) return;
   RequireMatricesOfModel(t.lora, a);
+  if (t.lora.state_space_out && !StateSpaceOutIsModule(w.stack.fusion)) {
+    throw InputError(
+        fmt::format("trainable.lora.matrices: expected no state_space_out "
+                    "(out_proj) in stack {}, where the scan's kernel takes "
+                    "that weight and runs no adapter; hint: state_space_in, or "
+                    "stack megatron",
+                    ToText(w.stack.fusion)));
+  }
   RequireRoomForRank(w);
   if (a.next_token_blocks > 0) {
     throw InputError(fmt::format(
@@ -551,8 +564,8 @@ void ValidateBesideAdapters(const Workload& w) {
   if (t.base_by_operations && (!WidensBase(w) || !OperationsMayWidenBase(a))) {
     throw InputError(
         "trainable.lora.base_by_operations: expected false but over base_bits "
-        "that products do not take as they are, without experts or a second "
-        "side, got true");
+        "that products do not take as they are, without experts, state spaces "
+        "or a second side, got true");
   }
 }
 

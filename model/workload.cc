@@ -14,7 +14,7 @@
 namespace trainfare::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 11>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 15>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
@@ -27,6 +27,10 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 11>
         {"query_up", &LoraMatrices::query_up},
         {"key_value_down", &LoraMatrices::key_value_down},
         {"key_value_up", &LoraMatrices::key_value_up},
+        {"state_space_in", &LoraMatrices::state_space_in},
+        {"state_space_out", &LoraMatrices::state_space_out},
+        {"expert_latent_in", &LoraMatrices::expert_latent_in},
+        {"expert_latent_out", &LoraMatrices::expert_latent_out},
     }};
 
 // Names of modules in Transformers, Meta's and MosaicML's models, and PEFT's
@@ -43,7 +47,13 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
     {"k_proj", "key"},
     {"v_proj", "value"},
     {"o_proj", "output"},
-    {"out_proj", "output"},
+    {"in_proj", "state_space_in"},
+    // Both products of Granite's gate.
+    {"input_linear", "feed_forward_gate"},
+    {"input_linear", "feed_forward_in"},
+    {"output_linear", "feed_forward_out"},
+    {"fc1_latent_proj", "expert_latent_in"},
+    {"fc2_latent_proj", "expert_latent_out"},
     {"gate_proj", "feed_forward_gate"},
     {"up_proj", "feed_forward_in"},
     {"down_proj", "feed_forward_out"},
@@ -109,7 +119,8 @@ std::vector<std::string_view> LoraMatrixNames() {
 }
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
   const std::string lowered = Lowered(name);
-  bool known_name = false;
+  bool known_name = lowered == "out_proj";
+  if (known_name) matrices.out_proj = true;
   const auto add = [&](std::string_view asked) {
     for (const auto& [matrix, member] : kLoraMatrices) {
       if (matrix == asked || asked == "all") {

@@ -33,6 +33,15 @@ struct LoraMatrices {
   bool query_up = false;
   bool key_value_down = false;
   bool key_value_up = false;
+  // The first and the last product of a state space.
+  bool state_space_in = false;
+  bool state_space_out = false;
+  // What narrows tokens for experts of a latent width, and widens their sum.
+  bool expert_latent_in = false;
+  bool expert_latent_out = false;
+  // What Transformers calls out_proj, which is of attention in one model and of
+  // state spaces in another (NameUsualMatrices).
+  bool out_proj = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
 };
 

@@ -39,6 +39,7 @@ constexpr int64_t Architecture::*const kWidths[] = {
     &Architecture::intermediate,
     &Architecture::expert_intermediate,
     &Architecture::shared_intermediate,
+    &Architecture::expert_latent,
     &Architecture::state_heads,
     &Architecture::delta_key_heads,
     &Architecture::delta_value_heads,
@@ -112,6 +113,7 @@ void SetAdaptersAside(Workload& w) {
   model::LoraMatrices& lora = w.trainable.lora;
   if (w.architecture.experts == 0 || w.trainable.lora_rank == 0) return;
   lora.feed_forward_gate = lora.feed_forward_in = lora.feed_forward_out = false;
+  lora.expert_latent_in = lora.expert_latent_out = false;
   if (lora == model::LoraMatrices{}) lora.query = lora.value = true;
 }
 

@@ -159,19 +159,37 @@ Architecture ReadBamba(const ConfigJson& c) {
   return a;
 }
 
-// The blocks that Nemotron-H's files have, by their letters or their words.
-void ReadBlocks(const ConfigJson& c, Architecture& a) {
-  constexpr const char* kLetters = "hybrid_override_pattern";
-  constexpr const char* kWords = "layers_block_type";
+constexpr const char* kLetters = "hybrid_override_pattern";
+constexpr const char* kWords = "layers_block_type";
+
+// Blocks by their letters or their words, which files of Transformers 5 spell
+// anew.
+std::vector<std::string> BlocksOf(const ConfigJson& c,
+                                  const char* words,
+                                  const char* letters) {
   std::vector<std::string> blocks;
-  if (c.Has(kWords)) {
-    for (const json& one : c.List(kWords, a.layers, "words")) {
+  if (c.Has(words)) {
+    const json& list = c.At(words);
+    if (!list.is_array()) c.Expected(words, "a list of words", list);
+    for (const json& one : list) {
       blocks.push_back(one.is_string() ? one.get<std::string>() : "");
     }
   } else {
-    for (const char letter : c.Text(kLetters, ""))
+    for (const char letter : c.Text(letters, ""))
       blocks.emplace_back(1, letter);
   }
+  for (std::string& block : blocks) {
+    if (block == "mamba" || block == "linear_attention") block = "M";
+    if (block == "attention" || block == "full_attention") block = "*";
+    if (block == "mlp") block = "-";
+    if (block == "moe") block = "E";
+  }
+  return blocks;
+}
+
+// The blocks that Nemotron-H's files have.
+void ReadBlocks(const ConfigJson& c, Architecture& a) {
+  const std::vector<std::string> blocks = BlocksOf(c, kWords, kLetters);
   const char* key = c.Has(kWords) ? kWords : kLetters;
   if (std::ssize(blocks) != a.layers) {
     c.Fail(key,
@@ -180,14 +198,14 @@ void ReadBlocks(const ConfigJson& c, Architecture& a) {
   int64_t experts = 0;
   int64_t number = 0;
   for (const std::string& block : blocks) {
-    if (block == "M" || block == "mamba") {
+    if (block == "M") {
       ++a.state_space_layers;
-    } else if (block == "-" || block == "mlp") {
+    } else if (block == "-") {
       ++a.feed_forward_layers;
-    } else if (block == "E" || block == "moe") {
+    } else if (block == "E") {
       ++a.feed_forward_layers;
       ++experts;
-    } else if (block != "*" && block != "attention") {
+    } else if (block != "*") {
       c.Fail(fmt::format("{}[{}]", key, number),
              fmt::format("expected M, *, - or E, got \"{}\"; other blocks are "
                          "not counted",
@@ -203,10 +221,32 @@ void ReadBlocks(const ConfigJson& c, Architecture& a) {
   }
 }
 
+// What predicts tokens further is not built by Transformers. Where the file has
+// one such block, more of them are that one again (Megatron-Bridge's
+// mtp_use_repeated_layer); it is counted of attention and experts.
+void ReadNextToken(const ConfigJson& c, Architecture& a) {
+  constexpr const char* kNextLetters = "mtp_hybrid_override_pattern";
+  constexpr const char* kNextWords = "mtp_layers_block_type";
+  a.shared_next_token = c.Count("num_nextn_predict_layers", 0) == 1;
+  if (!c.Has(kNextLetters) && !c.Has(kNextWords)) return;
+  const std::vector<std::string> blocks = BlocksOf(c, kNextWords, kNextLetters);
+  const std::string widens = a.experts > 0 ? "E" : "-";
+  const bool counted = blocks == std::vector<std::string>{"*", widens};
+  if (counted || c.Count("num_nextn_predict_layers", 0) == 0) return;
+  c.Fail(c.Has(kNextWords) ? kNextWords : kNextLetters,
+         fmt::format("expected attention and {}; other blocks that predict "
+                     "tokens further are not counted",
+                     a.experts > 0 ? "experts" : "a feed-forward"));
+}
+
 // NVIDIA 2025, "Nemotron-H": a part a block, and no positions.
 Architecture ReadNemotronH(const ConfigJson& c) {
   Architecture usual = UsualHeads(8);
   usual.head_size = c.PositiveCount("attention_head_dim", 128);
+  // Files may leave their number to the list of blocks.
+  if (!c.Has("num_hidden_layers")) {
+    usual.layers = std::ssize(BlocksOf(c, kWords, kLetters));
+  }
   Architecture a = ReadLlama(c, /*tied=*/false, usual);
   if (a.head_size == 0) a.head_size = usual.head_size;
   a.position_kind = model::PositionKind::kNone;
@@ -217,8 +257,8 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   c.Expect("mamba_hidden_act", "silu");
   c.Expect("residual_in_fp32", false);
   c.Expect("use_mamba_kernels", true);
-  for (const char* key : {"moe_latent_size", "sliding_window"}) {
-    if (c.Has(key)) c.Expected(key, "none", c.At(key));
+  if (c.Has("sliding_window")) {
+    c.Expected("sliding_window", "none", c.At("sliding_window"));
   }
   a.experts = c.Count("n_routed_experts", 0);
   ReadBlocks(c, a);
@@ -226,11 +266,15 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
   const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
                          c.Count("n_shared_experts", 1);
+  const int64_t latent = c.Count("moe_latent_size", 0);
   if (a.experts > 0) {
     a.experts_per_token = per_token;
     a.expert_intermediate = width;
     a.shared_intermediate = shared;
+    a.expert_latent = latent;
+    c.Expect("mlp_bias", false);
   }
+  ReadNextToken(c, a);
   const StateSpaceKeys keys{.heads = "mamba_num_heads",
                             .head_size = "mamba_head_dim",
                             .size = "ssm_state_size",
@@ -247,6 +291,7 @@ Architecture ReadNemotronH(const ConfigJson& c) {
          {"expand",
           "mamba_dt_rank",
           "mamba_ssm_cache_dtype",
+          "moe_shared_expert_overlap",
           "num_logits_to_keep",
           "partial_rotary_factor",
           "rescale_prenorm_residual",

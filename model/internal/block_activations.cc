@@ -95,15 +95,19 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   int64_t bytes = sent * a.scored_experts() * kSingle;  // scores
   // What comes back of rows before it is weighted; the rows side by side; and
   // weighted, which a loop adds to the sum (PyTorch's index_add_ keeps it).
-  bytes += rows * a.hidden * width.element;
-  if (ExpertsOf(w) == ExpertKernels::kLoop) {
-    bytes += rows * a.hidden * width.wide;
-  }
+  const int64_t of_rows = rows * a.expert_width();
+  bytes += of_rows * width.element;
+  if (ExpertsOf(w) == ExpertKernels::kLoop) bytes += of_rows * width.wide;
   if (KeepsInput(w, &LoraMatrices::feed_forward_gate) ||
       KeepsInput(w, &LoraMatrices::feed_forward_in)) {
-    bytes += rows * a.hidden * width.element;
+    bytes += of_rows * width.element;
   }
-  bytes += AdaptedHiddenBytes(w, rows, a.expert_intermediate);
+  bytes += HiddenBytes(w, rows, a.expert_intermediate) +
+           AdapterBytes(w, AdaptedOfExpert(w), rows, rows);
+  if (a.expert_latent > 0 && KeepsInput(w, &LoraMatrices::expert_latent_out)) {
+    bytes += sent * a.expert_latent * width.element;
+  }
+  bytes += AdapterBytes(w, AdaptedOfLatent(w), sent, sent);
   if (a.shared_intermediate > 0) {
     bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate) +
              tokens * a.hidden * width.element;
@@ -135,6 +139,10 @@ int64_t HeadNormElementBytes(const Workload& w) {
 // router, where it trains, and the shared experts take the rows themselves.
 int64_t FeedForwardInputs(const Workload& w, bool experts) {
   const Architecture& a = w.architecture;
+  if (experts && a.expert_latent > 0 &&
+      KeepsInput(w, &LoraMatrices::expert_latent_in)) {
+    return 1;
+  }
   if (experts && w.trainable.lora_rank > 0 && a.shared_intermediate == 0) {
     return 0;
   }
@@ -256,15 +264,20 @@ int64_t StateSpaceBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t norm_rows = tokens * a.state_groups;
-  int64_t bytes = w.part.OfTokens(tokens) * a.hidden * width.element;
+  int64_t bytes = 0;
+  if (KeepsInput(w, &LoraMatrices::state_space_in)) {
+    bytes += w.part.OfTokens(tokens) * a.hidden * width.element;
+  }
   bytes +=
       tokens * (a.state_projection_width() + a.state_width()) * width.element +
       norm_rows * kSingle;
   // Layers of a library have the norm and the last product as modules of their
   // own, which keep what they take (MambaMixer of Megatron-LM).
-  if (RulesOf(w).block == BlockKernels::kHandFused) {
-    bytes += 2 * tokens * a.state_width() * width.element;
+  if (StateSpaceOutIsModule(w.stack.fusion)) {
+    const int64_t kept = KeepsInput(w, &LoraMatrices::state_space_out) ? 2 : 1;
+    bytes += kept * tokens * a.state_width() * width.element;
   }
+  bytes += AdapterBytes(w, AdaptedOfStateSpace(w), tokens, tokens);
   bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
   return bytes + NormBytes(w, tokens);
 }

@@ -153,16 +153,14 @@ RankMemory::RankMemory(const Workload& w,
                w.parallel.offload == Offload::kNone),
       gathered_(GatheredOf(w)),
       elements_(ParametersInAll(w)),
-      quantised_(w.trainable.base_bits > 0 ? BlockMatrixElements(w.architecture)
-                                           : 0),
+      quantised_(QuantisedElements(w)),
       trained_(w.trainable.everything() ? elements_ : TrainableParameters(w)),
       experts_(w.architecture.expert_ranks > 1 ? ExpertParametersInAll(w) : 0),
       trained_experts_(
           w.architecture.expert_ranks > 1 ? TrainableExpertParameters(w) : 0),
       updated_(shares_ ? UpdatedByRank(w) : trained_),
-      copied_in_blocks_(
-          (quantised_ > 0 ? 0 : BlockMatrixElements(w.architecture)) +
-          AdapterParameters(w)),
+      copied_in_blocks_(BlockMatrixElements(w.architecture) - quantised_ +
+                        AdapterParameters(w)),
       copied_outside_(MatrixElementsOutsideBlocks(w)),
       parameter_bytes_(ParameterBytesOf()),
       gradient_bytes_(GradientBytesOf()),
@@ -230,7 +228,7 @@ int64_t RankMemory::GradientBytesOf() const {
 int64_t RankMemory::GradientsAboveLowest() const {
   const Architecture& a = w_.architecture;
   const int64_t blocks =
-      LayersWithBackward(w_) + a.decoder_layers + a.next_token_blocks;
+      LayersWithBackward(w_) + a.decoder_layers + a.next_token_weights();
   if (trained_ == 0 || blocks == 0 || w_.optimizer.in_backward) return 0;
   if (SumsGradientsWide(w_)) return gradient_bytes_;
   int64_t above = (trained_ - EmbeddingCopies(w_)) / blocks * (blocks - 1) +

@@ -325,7 +325,7 @@ Scenario ReadScenario(const Reader& root,
   // Below 1 every layer has a learning rate of its own.
   w.optimizer.by_layer = s.layer_decay < 1.0;
   CheckTrainable(root, w.architecture);
-  model::NameAllMatrices(w.architecture, w.trainable);
+  model::NameAllMatrices(w.architecture, w.stack.fusion, w.trainable);
   CheckParallel(root, w.parallel);
   root.Finish();
   s.places = root;

@@ -23,7 +23,7 @@ COUNTS = {
     "expert", "expert_groups", "expert_groups_per_token", "expert_intermediate", "expert_period",
     "expert_tensor", "experts", "experts_per_token", "feed_forward_layers", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
-    "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
+    "expert_latent", "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
     "positions", "predictions_per_sequence", "rank", "relative_buckets",
     "pipeline", "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "state_bits", "target_length",
     "state_chunk", "state_convolution", "state_groups", "state_head_size", "state_heads",

@@ -306,7 +306,7 @@ TEST_CASE("adapters keep what PyTorch keeps for them") {
     w.stack.attention = Attention::kFlash;
     w.stack.narrow_weights = true;
     w.trainable.wide_adapters = wide;
-    NameAllMatrices(w.architecture, w.trainable);
+    NameAllMatrices(w.architecture, w.stack.fusion, w.trainable);
     // An RMSNorm keeps one number of a row, where 8 bytes are counted.
     return LayerActivationBytes(w) - 2 * 4;
   };
@@ -534,12 +534,12 @@ TEST_CASE("all matrices are those that the model has") {
     Trainable trainable;
     trainable.lora_rank = 8;
     AddLoraMatrix("all", trainable.lora);
-    NameAllMatrices(a, trainable);
+    NameAllMatrices(a, Fusion::kEager, trainable);
     CHECK(trainable.lora == LoraMatricesOf(a));
     Trainable one;
     AddLoraMatrix("query", one.lora);
     const LoraMatrices before = one.lora;
-    NameAllMatrices(a, one);
+    NameAllMatrices(a, Fusion::kEager, one);
     CHECK(one.lora == before);
   }
 }

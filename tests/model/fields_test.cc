@@ -100,7 +100,8 @@ TEST_CASE("every member is a field") {
   CHECK(FieldCount<Trainable>() == MemberCount<Trainable>() - 8);
   CHECK(FieldCount<Workload>() ==
         MemberCount<Workload>() - 2 + FieldCount<Stack>());
-  CHECK(LoraMatrixNames().size() == MemberCount<LoraMatrices>());
+  // out_proj stands for one of the others until the model is known.
+  CHECK(LoraMatrixNames().size() == MemberCount<LoraMatrices>() - 1);
 }
 
 TEST_CASE("every field says what it is") {

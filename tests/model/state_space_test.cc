@@ -215,6 +215,37 @@ TEST_CASE("ranks divide the heads of a state space") {
         "got 16");
 }
 
+// 52 blocks in 4 stages of 13, of which each sort has its own.
+TEST_CASE("stages of a pipeline have the blocks from one to another") {
+  Workload w = NemotronH(256);
+  w.stack.fusion = Fusion::kMegatron;
+  w.optimizer.implementation = OptimizerImplementation::kFused;
+  w.parallel.pipeline = 4;
+  w.accumulation = 8;
+  CHECK(RefusalOf(w).empty());
+  int64_t mixes = 0;
+  int64_t widens = 0;
+  int64_t attends = 0;
+  int64_t elements = 0;
+  for (int64_t stage = 0; stage < 4; ++stage) {
+    const Architecture a = OfStage(w, stage).architecture;
+    CHECK(a.layers == 13);
+    mixes += a.state_space_layers;
+    widens += a.feed_forward_layers;
+    attends += a.attention_layers();
+    elements += TotalParameters(a);
+  }
+  CHECK(mixes == 24);
+  CHECK(widens == 24);
+  CHECK(attends == 4);
+  CHECK(elements == 8'100'852'736);
+  // A stage of Granite's may have no block of attention.
+  Workload granite = Narrow("granite-4.0-h-tiny", 1, 256);
+  granite.parallel.pipeline = 20;
+  CHECK(OfStage(granite, 0).architecture.attention_layers() == 0);
+  CHECK(OfStage(granite, 2).architecture.attention_layers() == 1);
+}
+
 TEST_CASE("units of shards are blocks of their parts") {
   Workload w = NemotronH(256);
   w.parallel.shard = Shard::kFsdp;
@@ -244,16 +275,11 @@ TEST_CASE("what is not counted of other blocks is refused by its name") {
   CHECK(refusal([](Workload& v) { v.parallel.context = 2; }) ==
         "parallel.context: expected 1 of a model with state_space_layers or "
         "single_part_blocks, got 2");
-  CHECK(refusal([](Workload& v) { v.parallel.pipeline = 2; }) ==
-        "parallel.pipeline: expected 1 of a model with state_space_layers or "
-        "single_part_blocks, whose stages are not known, got 2");
-  CHECK(refusal([](Workload& v) { v.trainable.lora_rank = 8; }) ==
-        "trainable.lora: expected none with model.state_space_layers or "
-        "single_part_blocks, where it is not counted");
+  CHECK(refusal([](Workload& v) { v.trainable.frozen_layers = 8; }) ==
+        "trainable.frozen_layers: expected none with model.state_space_layers "
+        "or single_part_blocks, where it is not counted");
   CHECK(refusal([](Workload& v) { v.architecture.windowed_layers = 2; }) ==
         "model.window: expected a window of at least 1 for 2 layers, got 0");
-  CHECK(refusal([](Workload& v) { v.architecture.next_token_blocks = 1; }) ==
-        "model.state_space_layers: expected 0 beside next_token_blocks");
   CHECK(refusal([](Workload& v) { v.architecture.state_groups = 3; }) ==
         "model.state_groups: expected a divisor of state_heads = 128, got 3");
   CHECK(refusal([](Workload& v) { v.architecture.state_size = 0; }) ==

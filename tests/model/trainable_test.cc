@@ -205,7 +205,8 @@ TEST_CASE("what trains is checked") {
       AddLoraMatrix("valeu", matrices),
       "unknown matrix \"valeu\"; did you mean \"value\"?; known: query, key, "
       "value, output, feed_forward_gate, feed_forward_in, feed_forward_out, "
-      "query_down, query_up, key_value_down, key_value_up",
+      "query_down, query_up, key_value_down, key_value_up, state_space_in, "
+      "state_space_out, expert_latent_in, expert_latent_out",
       InputError);
 }
 

@@ -25,7 +25,8 @@ void WriteGradients(const GradientOptions& options, at::Device device) {
   config.options.recompute = options.gradient_checkpointing;
   config.options.trainable = options.trainable;
   model::NameUsualMatrices(config.architecture, config.options.trainable);
-  model::NameAllMatrices(config.architecture, config.options.trainable);
+  model::NameAllMatrices(
+      config.architecture, model::Fusion::kEager, config.options.trainable);
   const std::optional<WordPiece> tokenizer =
       OpenTokenizer("", model, config.architecture);
   const std::vector<Example> examples =

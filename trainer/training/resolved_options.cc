@@ -24,6 +24,7 @@ TrainOptions Resolved(TrainOptions options) {
   model::NameUsualMatrices(options.workload.architecture,
                            options.workload.trainable);
   model::NameAllMatrices(options.workload.architecture,
+                         options.workload.stack.fusion,
                          options.workload.trainable);
   if (options.workload.parallel.shard != model::Shard::kNone) {
     const std::string asked =

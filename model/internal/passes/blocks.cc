@@ -17,6 +17,7 @@
 #include "model/internal/passes/products.h"
 #include "model/internal/passes/state_space.h"
 #include "model/logits.h"
+#include "model/product_kernel.h"
 #include "model/trainable.h"
 
 namespace trainfare::model::internal {
@@ -290,6 +291,21 @@ void DecoderLayerBackward(Pass& pass) {
                     tokens,
                     tokens);
   BlockBiasBackward(pass, w.decoder_length());
+}
+
+void AddNextTokenGradients(Pass& pass) {
+  const Architecture& a = pass.architecture;
+  Architecture without = a;
+  without.next_token_blocks = 0;
+  const int64_t tensors =
+      ParameterTensorCount(a) - ParameterTensorCount(without);
+  const int64_t elements = TotalParameters(a) - TotalParameters(without);
+  AddWeightGradient(pass,
+                    "tied gradient add",
+                    elements / tensors,
+                    ParameterWidth(pass.workload));
+  pass.last().launches = tensors;
+  if (pass.rules.adds_in_products) pass.last() = AddedByProduct(pass.last());
 }
 
 void NextTokenForward(Pass& pass) {

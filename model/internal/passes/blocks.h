@@ -42,5 +42,8 @@ void DecoderLayerBackward(Pass& pass);
 // A block that predicts one token further, with its logits and loss.
 void NextTokenForward(Pass& pass);
 void NextTokenBackward(Pass& pass);
+// Of such blocks that share their weights one's gradients are added to those
+// that another gave.
+void AddNextTokenGradients(Pass& pass);
 
 }  // namespace trainfare::model::internal

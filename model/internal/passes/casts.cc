@@ -48,12 +48,17 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
               count * (products * CastLaunches(w, a.attention_bias) +
                        CastLaunches(w, a.output_bias)));
   };
+  const auto widened =
+      [&](int64_t count, int64_t rows, int64_t intermediate, bool bias) {
+        casts.Add(count * feed_forward * rows * intermediate,
+                  count * matrices * CastLaunches(w, bias));
+      };
   const auto dense = [&](int64_t count, int64_t intermediate, bool bias) {
-    casts.Add(count * feed_forward * h * intermediate,
-              count * matrices * CastLaunches(w, bias));
+    widened(count, h, intermediate, bias);
   };
   const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
-  attention(layers + a.next_token_blocks, a.joint_projection() ? 1 : 3);
+  const int64_t upper = a.next_token_weights();
+  attention(layers + upper, a.joint_projection() ? 1 : 3);
   casts.Add(
       a.state_space_layers * h * (a.state_projection_width() + a.state_width()),
       2 * a.state_space_layers);
@@ -61,7 +66,6 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
                 (a.delta_projection_width() + a.delta_value_width()),
             a.delta_rule_layers * (a.delta_joint_projections ? 3 : 5));
   attention(2 * a.decoder_layers, 3);
-  const int64_t upper = a.next_token_blocks;
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
   dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) - with_experts,
@@ -69,7 +73,13 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
         a.feed_forward_bias);
   if (a.experts > 0) {
     casts.Add(with_experts * h * a.scored_experts(), with_experts);
-    dense(with_experts * a.experts, a.expert_intermediate, a.expert_bias);
+    widened(with_experts * a.experts,
+            a.expert_width(),
+            a.expert_intermediate,
+            a.expert_bias);
+    if (a.expert_latent > 0) {
+      casts.Add(with_experts * 2 * h * a.expert_latent, 2 * with_experts);
+    }
     if (a.shared_intermediate > 0) {
       dense(with_experts, a.shared_intermediate, false);
     }

@@ -47,7 +47,7 @@ void MaskRows(Pass& pass, const Routed& r) {
 
 // Rows laid into zeros by index, where those of one place add up.
 void LayInto(Pass& pass, KernelName name, int64_t places, int64_t rows) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   pass.Copy(name, places * h, 0, pass.element);
   pass.Copy(name, rows, kIndexBytes, kIndexBytes);
   pass.last().launches = kIndexPutLaunches - 1;
@@ -62,7 +62,7 @@ void GradientOfWeights(Pass& pass, int64_t rows) {
 
 // The gradients of rows that were weighted, and of their weights.
 void UnweighGradients(Pass& pass, int64_t rows) {
-  const int64_t elements = rows * pass.architecture.hidden;
+  const int64_t elements = rows * pass.architecture.expert_width();
   pass.Elementwise(
       "unpermute gradient", elements, pass.element, pass.element, 1);
   pass.Elementwise(
@@ -72,7 +72,7 @@ void UnweighGradients(Pass& pass, int64_t rows) {
 
 // Of all rows at once, which masked loops weigh in fp32: their weights are.
 void AddMaskedRows(Pass& pass, const Routed& r, int64_t tokens) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   const size_t first = pass.next();
   MaskRows(pass, r);
   pass.Copy("unpermute tokens", r.each * h, pass.element, pass.element);
@@ -85,7 +85,7 @@ void AddMaskedRows(Pass& pass, const Routed& r, int64_t tokens) {
 
 // Each expert takes the gradients of its rows out of a copy of all.
 void GatherMaskedGradients(Pass& pass, const Routed& r, int64_t tokens) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   const int64_t all = r.rows * h;
   constexpr KernelName kName = "unpermute gradient";
   pass.Copy(kName, tokens * h, pass.element, kSingle);
@@ -129,7 +129,7 @@ void RoutingForward(Pass& pass, const Routed& r, int64_t tokens) {
 }
 
 void GatherRows(Pass& pass, const Routed& r) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   const auto copy = [&](int64_t rows) {
     pass.Copy("permute tokens", rows * h, pass.element, pass.element);
   };
@@ -152,7 +152,7 @@ void GatherRows(Pass& pass, const Routed& r) {
 }
 
 void AddRows(Pass& pass, const Routed& r, int64_t tokens) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   if (MasksRows(pass.experts)) {
     AddMaskedRows(pass, r, tokens);
     return;
@@ -182,7 +182,7 @@ void AddRows(Pass& pass, const Routed& r, int64_t tokens) {
 }
 
 void GatherRowGradients(Pass& pass, const Routed& r, int64_t tokens) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   if (MasksRows(pass.experts)) {
     GatherMaskedGradients(pass, r, tokens);
     return;
@@ -207,7 +207,7 @@ void GatherRowGradients(Pass& pass, const Routed& r, int64_t tokens) {
 }
 
 void AddRowGradients(Pass& pass, const Routed& r, int64_t tokens) {
-  const int64_t h = pass.architecture.hidden;
+  const int64_t h = pass.architecture.expert_width();
   constexpr KernelName kName = "permute gradient";
   if (GroupsByOperations(pass)) {
     LayInto(pass, kName, r.rows, r.rows);

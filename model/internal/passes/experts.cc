@@ -99,15 +99,42 @@ void SharedExpertBackward(Pass& pass, int64_t tokens) {
       pass, Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
 }
 
+// What experts of a latent width are given of so many tokens, and what their
+// sum is widened by again; the router takes tokens as they are.
+void LatentForward(Pass& pass, Matrix matrix, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (a.expert_latent == 0) return;
+  constexpr KernelName kIn = "expert latent in";
+  constexpr KernelName kOut = "expert latent out";
+  const bool narrows = matrix == Matrix::kExpertLatentIn;
+  const int64_t n = narrows ? a.expert_latent : a.hidden;
+  const int64_t k = narrows ? a.hidden : a.expert_latent;
+  BlockGemm(pass, narrows ? kIn : kOut, tokens, n, k);
+  AdapterForward(pass, matrix, tokens, n, k);
+}
+
+void LatentBackward(Pass& pass, Matrix matrix, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (a.expert_latent == 0) return;
+  const bool narrows = matrix == Matrix::kExpertLatentIn;
+  LinearBackward(pass,
+                 matrix,
+                 tokens,
+                 narrows ? a.expert_latent : a.hidden,
+                 narrows ? a.hidden : a.expert_latent,
+                 /*bias=*/false);
+}
+
 }  // namespace
 
 void ExpertsForward(Pass& pass, int64_t tokens) {
   const Architecture& a = pass.architecture;
   const int64_t sent = TokensOfExperts(pass.workload, tokens);
   const Routed r = RoutedRows(pass, sent);
-  const int64_t h = a.hidden;
+  const int64_t h = a.expert_width();
   const int64_t wide = a.expert_intermediate;
   RoutingForward(pass, r, sent);
+  LatentForward(pass, Matrix::kExpertLatentIn, sent);
   GatherRows(pass, r);
   if (a.gated) {
     ExpertGemm(pass, "expert gate", r, wide, h);
@@ -125,6 +152,7 @@ void ExpertsForward(Pass& pass, int64_t tokens) {
   ExpertGemm(pass, "expert out", r, h, wide);
   AdapterForward(pass, Matrix::kFeedForwardOut, r, h, wide);
   AddRows(pass, r, sent);
+  LatentForward(pass, Matrix::kExpertLatentOut, sent);
   SharedExpertForward(pass, tokens);
 }
 
@@ -133,7 +161,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   const Architecture& a = pass.architecture;
   const int64_t sent = TokensOfExperts(w, tokens);
   const Routed r = RoutedRows(pass, sent);
-  const int64_t h = a.hidden;
+  const int64_t h = a.expert_width();
   const int64_t wide = a.expert_intermediate;
   const bool trains = Trains(w, Matrix::kFeedForwardIn);
   const auto product = [&](Matrix matrix, int64_t n, int64_t k) {
@@ -153,6 +181,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   };
   const int64_t rows = ExpertRows(pass, r);
   SharedExpertBackward(pass, tokens);
+  LatentBackward(pass, Matrix::kExpertLatentOut, sent);
   GatherRowGradients(pass, r, sent);
   product(Matrix::kFeedForwardOut, h, wide);
   if (a.gated) {
@@ -167,6 +196,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   }
   product(Matrix::kFeedForwardIn, wide, h);
   AddRowGradients(pass, r, sent);
+  LatentBackward(pass, Matrix::kExpertLatentIn, sent);
   pass.Reduction("routing gradient",
                  sent,
                  sent * a.scored_experts(),

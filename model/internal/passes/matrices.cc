@@ -49,11 +49,17 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
       return &LoraMatrices::feed_forward_in;
     case Matrix::kFeedForwardOut:
       return &LoraMatrices::feed_forward_out;
-    case Matrix::kNextToken:
     case Matrix::kStateSpaceIn:
+      return &LoraMatrices::state_space_in;
     case Matrix::kStateSpaceOut:
+      return &LoraMatrices::state_space_out;
+    case Matrix::kExpertLatentIn:
+      return &LoraMatrices::expert_latent_in;
+    case Matrix::kExpertLatentOut:
+      return &LoraMatrices::expert_latent_out;
     case Matrix::kDeltaRuleIn:
     case Matrix::kDeltaRuleOut:
+    case Matrix::kNextToken:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
     case Matrix::kVocabularyHead:

@@ -21,6 +21,8 @@ enum class Matrix {
   kStateSpaceOut,
   kDeltaRuleIn,
   kDeltaRuleOut,
+  kExpertLatentIn,
+  kExpertLatentOut,
   kFeedForwardGate,
   kFeedForwardIn,
   kFeedForwardOut,

@@ -63,6 +63,14 @@ void BackwardPass(Pass& pass) {
         Phase::kBackward, SegmentRole::kDecoderLayer, a.next_token_blocks);
     NextTokenBackward(pass);
     pass.Close();
+    // Each of them but the last adds to gradients of weights that it shares.
+    if (a.shared_next_token && a.next_token_blocks > 1) {
+      pass.Open(Phase::kBackward,
+                SegmentRole::kDecoderLayer,
+                a.next_token_blocks - 1);
+      AddNextTokenGradients(pass);
+      pass.Close();
+    }
   }
   // What lies below the first weights that train has no backward pass. (A
   // first block with adapters is counted like the others: its own input

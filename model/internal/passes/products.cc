@@ -49,10 +49,14 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
 
 void BlockGemm(Pass& pass, KernelName name, int64_t m, int64_t n, int64_t k) {
   const Workload& w = pass.workload;
-  Dequantise(pass, n * k);
+  const bool of_scan = name == "state-space output projection";
+  if (!of_scan || StateSpaceOutIsModule(w.stack.fusion)) {
+    Dequantise(pass, n * k);
+  }
   if (pass.narrows_operands) {
-    // Attention leaves 16 bits.
-    if (!NarrowedByProducer(pass) || name == "attention output projection") {
+    // Attention leaves 16 bits, as does the sum of experts' rows.
+    if (!NarrowedByProducer(pass) || name == "attention output projection" ||
+        name == "expert latent out") {
       NarrowOperand(pass, "cast activation", m * k);
     }
     if (!BaseAsProducts(w)) NarrowOperand(pass, "cast weights", n * k);
@@ -77,7 +81,9 @@ void LinearBackward(Pass& pass,
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   const bool narrow = pass.narrows_operands && IsOfBlock(matrix);
-  if (IsOfBlock(matrix)) DequantiseAgain(pass, n * k);
+  const bool of_scan = matrix == Matrix::kStateSpaceOut &&
+                       !StateSpaceOutIsModule(w.stack.fusion);
+  if (IsOfBlock(matrix) && !of_scan) DequantiseAgain(pass, n * k);
   const bool narrow_already = pass.rules.biases_in_products && !a.gated &&
                               matrix == Matrix::kFeedForwardIn &&
                               w.precision == Precision::kFp8;

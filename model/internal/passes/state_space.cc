@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "model/internal/passes/adapters.h"
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/gated_mixers.h"
+#include "model/internal/passes/matrices.h"
 #include "model/internal/passes/norms.h"
 #include "model/internal/passes/products.h"
 #include "model/rounding.h"
+#include "model/trainable.h"
 
 namespace trainfare::model::internal {
 namespace {
@@ -184,6 +187,16 @@ void ScoresBackward(Pass& pass, const Scan& scan) {
                    2);
 }
 
+// The kernel of all makes the gradient of its last product's weight though that
+// is frozen (doutproj_weight of ssd_combined.py).
+void UnaskedGradient(Pass& pass, int64_t tokens) {
+  const Workload& w = pass.workload;
+  if (Trains(w, Matrix::kStateSpaceOut)) return;
+  if (StateSpaceOutIsModule(w.stack.fusion)) return;
+  const Architecture& a = pass.architecture;
+  pass.Gemm("weight gradient", a.state_width(), a.hidden, tokens);
+}
+
 }  // namespace
 
 void StateSpaceForward(Pass& pass, int64_t tokens) {
@@ -195,6 +208,11 @@ void StateSpaceForward(Pass& pass, int64_t tokens) {
             tokens,
             a.state_projection_width(),
             a.hidden);
+  AdapterForward(pass,
+                 Matrix::kStateSpaceIn,
+                 tokens,
+                 a.state_projection_width(),
+                 a.hidden);
   Convolution(pass, scan);
   Decay(pass, scan);
   States(pass, scan, pass.element);
@@ -204,6 +222,8 @@ void StateSpaceForward(Pass& pass, int64_t tokens) {
   GatedNorm(pass, scan.tokens * a.state_groups, scan.values());
   BlockGemm(
       pass, "state-space output projection", tokens, a.hidden, a.state_width());
+  AdapterForward(
+      pass, Matrix::kStateSpaceOut, tokens, a.hidden, a.state_width());
   ResidualAndNormForward(pass, tokens);
 }
 
@@ -217,6 +237,7 @@ void StateSpaceBackward(Pass& pass, int64_t tokens) {
                  a.hidden,
                  a.state_width(),
                  /*bias=*/false);
+  UnaskedGradient(pass, tokens);
   Convolution(pass, scan);
   GatedNormBackward(
       pass, scan.tokens * a.state_groups, scan.values(), /*again=*/true);

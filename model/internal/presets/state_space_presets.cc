@@ -50,6 +50,17 @@ Architecture NemotronH(std::string name,
   return a;
 }
 
+// NVIDIA 2025, "Nemotron 3": experts of a latent width (0: as wide as tokens),
+// and one block that predicts tokens, however much further.
+Architecture Nemotron3(Architecture a,
+                       const ExpertDimensions& e,
+                       int64_t latent) {
+  a = Experts(std::move(a), e);
+  a.expert_latent = latent;
+  a.shared_next_token = true;
+  return a;
+}
+
 // IBM 2025, Granite 4.0: 36 of 40 blocks mix by state spaces, each has a
 // feed-forward; no positions, one table.
 Architecture GraniteH(std::string name, const Dimensions& d, int64_t heads) {
@@ -88,6 +99,26 @@ std::vector<Architecture> StateSpacePresets() {
                         23,
                         {23, 64, 128, 8, 128}),
               {128, 6, 1856, int64_t{2} * 1856}),
+      // nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B, -3-Super-120B-A12B and
+      // -3-Ultra-550B-A55B
+      Nemotron3(NemotronH("nemotron-3.5-lightning-30b-a3b",
+                          {52, 2688, 32, 2, 1856, 131072, 262'144},
+                          23,
+                          {23, 64, 128, 8, 128}),
+                {128, 6, 1856, int64_t{2} * 1856},
+                0),
+      Nemotron3(NemotronH("nemotron-3-super-120b-a12b",
+                          {88, 4096, 32, 2, 2688, 131072, 262'144},
+                          40,
+                          {40, 128, 128, 8, 128}),
+                {512, 22, 2688, int64_t{2} * 2688},
+                1024),
+      Nemotron3(NemotronH("nemotron-3-ultra-550b-a55b",
+                          {108, 8192, 64, 2, 5120, 131072, 262'144},
+                          48,
+                          {48, 256, 128, 8, 128}),
+                {512, 22, 5120, int64_t{2} * 5120},
+                2048),
       // ibm-granite/granite-4.0-h-*, granite-4.0-tiny-preview
       GraniteHMicro(),
       Experts(

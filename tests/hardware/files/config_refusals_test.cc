@@ -344,8 +344,17 @@ TEST_CASE("values that no such key has are refused by their place") {
             "8:21: residual_in_fp32: expected false, got true; nothing else is "
             "counted"},
         Case{"nemotron_h",
-             R"("moe_latent_size": 16)",
-             "8:20: moe_latent_size: expected none, got 16"},
+             R"("hybrid_override_pattern": "ME*M", "n_routed_experts": 4,
+                "num_nextn_predict_layers": 1,
+                "mtp_hybrid_override_pattern": "ME")",
+             "10:48: mtp_hybrid_override_pattern: expected attention and "
+             "experts; other blocks that predict tokens further are not "
+             "counted"},
+        Case{"nemotron_h",
+             R"("hybrid_override_pattern": "ME*M", "n_routed_experts": 4,
+                "mlp_bias": true)",
+             "9:29: mlp_bias: expected false, got true; nothing else is "
+             "counted"},
         Case{"granitemoehybrid", "", "1:1: layer_types: missing"},
         Case{"ernie4_5_moe",
              R"("moe_layer_interval": 2)",

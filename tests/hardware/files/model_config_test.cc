@@ -419,6 +419,35 @@ TEST_CASE("parameters of a config.json are those of Transformers") {
                "num_experts": 256, "num_experts_per_tok": 8,
                "shared_expert_intermediate_size": 512}})",
        34660610688},
+      // nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16: by hand in
+      // tests/model/latent_experts_test.cc
+      {R"({"model_type": "nemotron_h", "num_hidden_layers": 88,
+           "hidden_size": 4096, "num_attention_heads": 32,
+           "num_key_value_heads": 2, "head_dim": 128,
+           "intermediate_size": 2688, "vocab_size": 131072,
+           "max_position_embeddings": 262144, "mamba_num_heads": 128,
+           "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+           "n_routed_experts": 512, "num_experts_per_tok": 22,
+           "moe_intermediate_size": 2688, "moe_latent_size": 1024,
+           "n_shared_experts": 1, "moe_shared_expert_overlap": false,
+           "moe_shared_expert_intermediate_size": 5376, "expand": 2,
+           "num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "*E",
+           "hybrid_override_pattern": "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*)"
+       R"(EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME"})",
+       120668687360},
+      // As Transformers 5 saves a small one, whose blocks tell their number.
+      {R"({"model_type": "nemotron_h", "num_hidden_layers": null,
+           "hidden_size": 512, "num_attention_heads": 8,
+           "num_key_value_heads": 2, "head_dim": 64, "intermediate_size": 256,
+           "vocab_size": 1000, "max_position_embeddings": 64,
+           "mamba_num_heads": 16, "mamba_head_dim": 64, "ssm_state_size": 32,
+           "n_groups": 2, "n_routed_experts": 4, "num_experts_per_tok": 2,
+           "moe_intermediate_size": 128, "moe_latent_size": 96,
+           "moe_shared_expert_intermediate_size": 384,
+           "mtp_layers_block_type": ["full_attention", "moe"],
+           "layers_block_type":
+           ["linear_attention", "moe", "full_attention", "moe"]})",
+       4519088},
       // baidu/ERNIE-4.5-21B-A3B-PT
       {R"({"model_type": "ernie4_5_moe", "num_hidden_layers": 28,
            "hidden_size": 2560, "num_attention_heads": 20,
