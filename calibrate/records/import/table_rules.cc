@@ -275,6 +275,12 @@ void ReadRankRules(const YamlMap& root, TableRules& rules) {
             TextOr(map, "model"),
             WordOf<model::ExpertExchange>(map, "exchange")};
       });
+  rules.next_token_blocks =
+      ListOf(root, "next_token_blocks", [](const YamlMap& map) {
+        return NextTokenRule{map.Text("words"),
+                             TextOr(map, "model"),
+                             map.Integer("blocks", 1, model::kMostLayers)};
+      });
   rules.expert_overlaps = root.Texts("expert_overlaps");
   rules.stage_cuts = ListOf(root, "stage_cuts", [](const YamlMap& map) {
     return StageCutRule{map.Text("words"),

@@ -123,6 +123,11 @@ struct ExpertExchangeRule {
   std::string model;
   model::ExpertExchange exchange = model::ExpertExchange::kAllToAll;
 };
+struct NextTokenRule {
+  std::string words;  // in lower case, as the other
+  std::string model;
+  int64_t blocks = 0;
+};
 
 struct StageCutRule {
   std::string words;  // in lower case
@@ -339,6 +344,7 @@ struct TableRules {
   std::vector<TensorOverlapRule> tensor_overlaps;
   std::vector<ExpertTensorRule> expert_tensor;
   std::vector<ExpertExchangeRule> expert_exchanges;
+  std::vector<NextTokenRule> next_token_blocks;
   std::vector<std::string> expert_overlaps;
   std::vector<StageCutRule> stage_cuts;
   ByWord<MetricRule> metrics;

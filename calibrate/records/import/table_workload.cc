@@ -201,6 +201,16 @@ void SetExperts(const TableRow& row, Workload& workload) {
   }
 }
 
+void SetNextToken(const TableRow& row, model::Architecture& architecture) {
+  const std::string words = Lowered(row.StackWords());
+  const std::string name = Lowered(row["model"]);
+  for (const NextTokenRule& rule : RulesOfTables().next_token_blocks) {
+    if (!Contains(words, rule.words) || !Contains(name, rule.model)) continue;
+    architecture.next_token_blocks = rule.blocks;
+    return;
+  }
+}
+
 void SetAttention(const TableRow& row, model::Stack& stack) {
   const TableRules& rules = RulesOfTables();
   const std::string words = Lowered(row.StackWords());
@@ -404,6 +414,7 @@ Workload WorkloadOf(const TableRow& row,
   Workload workload;
   workload.architecture = ArchitectureOf(row);
   PadVocabulary(row, workload.architecture);
+  SetNextToken(row, workload.architecture);
   workload.work = measured.work;
   SetLengths(row, workload);
   workload.batch = row.WholeNumber(

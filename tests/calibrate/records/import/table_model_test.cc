@@ -80,5 +80,30 @@ TEST_CASE("a model of state spaces is as its name has it") {
         "model: which blocks of qwen3.5-9b have the delta rule is not stated");
 }
 
+// Megatron-Bridge's recipes of these predict two tokens further.
+TEST_CASE("a program may predict tokens further") {
+  const auto row = [](std::string_view model, std::string_view notes) {
+    return fmt::format(
+        "H100-SXM5-80GB,8,{},,,,,,,8192,1,1,8,8,1,1,,none,bf16,none,,"
+        "NeMo / Megatron-Core,{},pretrain,tokens_per_s_per_device,300,",
+        model,
+        notes);
+  };
+  const auto further = [&](std::string_view model, std::string_view notes) {
+    const Table table = ParseDecoder(row(model, notes) + "\n");
+    CAPTURE(model);
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.architecture.next_token_blocks;
+  };
+  constexpr std::string_view kContainer = "container 26.06 NeMo Container";
+  CHECK(further("nemotron-3-super", kContainer) == 2);
+  CHECK(further("nemotron-3-5-lightning", kContainer) == 2);
+  CHECK(further("nemotron-3-super", "") == 0);
+  CHECK(further("nemotron-3-nano", kContainer) == 0);
+  CHECK(ReasonOfDecoder(row("nemotron-3-ultra", kContainer)) ==
+        "model: Nemotron 3 Ultra: how it is sharded and what is on the host is "
+        "not stated");
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate
