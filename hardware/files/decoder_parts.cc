@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "hardware/files/config_json.h"
@@ -152,13 +154,15 @@ Architecture ReadQwen(const ConfigJson& c,
   return a;
 }
 
-Architecture ReadGranites(const ConfigJson& c) {
+Architecture ReadGranites(const ConfigJson& c,
+                          bool tied,
+                          const Architecture& usual) {
   Ignore(c,
          {"attention_multiplier",
           "embedding_multiplier",
           "logits_scaling",
           "residual_multiplier"});
-  return ReadLlama(c);
+  return ReadLlama(c, tied, usual);
 }
 
 Architecture ReadHunYuan(const ConfigJson& c) {
@@ -193,8 +197,89 @@ Architecture ReadHunYuan(const ConfigJson& c) {
   return a;
 }
 
+int64_t RotarySize(const ConfigJson& c,
+                   const Architecture& a,
+                   const char* key,
+                   double usual) {
+  double share = c.Part(key, usual);
+  constexpr const char* kMap = "rope_parameters";
+  if (c.Has(kMap)) {
+    share = c.Within(kMap).Part("partial_rotary_factor", share);
+  }
+  return share < 1.0 ? RotarySize(a, share) : 0;
+}
+
 int64_t RotarySize(const Architecture& a, double share) {
   return static_cast<int64_t>(static_cast<double>(a.query_head_size()) * share);
+}
+
+int64_t DenseBlocks(const ConfigJson& c, int64_t layers, int64_t usual) {
+  constexpr const char* kKey = "mlp_layer_types";
+  if (!c.Has(kKey)) return usual;
+  int64_t dense = 0;
+  int64_t block = 0;
+  for (const json& one : c.List(kKey, layers, "words")) {
+    if (one != "dense" && one != "sparse") {
+      c.Expected(fmt::format("{}[{}]", kKey, block), "dense or sparse", one);
+    }
+    if (one == "dense" && dense < block) {
+      c.Fail(
+          fmt::format("{}[{}]", kKey, block),
+          std::string("expected sparse, as before it, got dense; blocks "
+                      "without experts are counted where they are the first"));
+    }
+    if (one == "dense") ++dense;
+    ++block;
+  }
+  return dense;
+}
+
+const char* ExpertsKey(const ConfigJson& c) {
+  constexpr std::array kKeys = {
+      "num_local_experts", "num_experts", "n_routed_experts"};
+  const auto first = std::find_if(
+      kKeys.begin(), kKeys.end(), [&](const char* key) { return c.Has(key); });
+  if (first == kKeys.end()) return kKeys.back();
+  // A file that says it twice has to mean one number.
+  std::for_each(first, kKeys.end(), [&](const char* key) {
+    c.Expect(key, c.At(*first));
+  });
+  return *first;
+}
+
+void ReadExperts(const ConfigJson& c,
+                 const ExpertsOfType& usual,
+                 Architecture& a) {
+  const auto count = [&](const char* key, int64_t of_class) {
+    return of_class > 0 ? c.Count(key, of_class) : c.Count(key);
+  };
+  a.experts = count(ExpertsKey(c), usual.count);
+  a.experts_per_token = count("num_experts_per_tok", usual.per_token);
+  a.expert_intermediate = c.Count("moe_intermediate_size", usual.intermediate);
+  const char* const shared =
+      c.Has("num_shared_experts") ? "num_shared_experts" : "n_shared_experts";
+  if (!c.IsNull(shared)) {
+    a.shared_intermediate =
+        c.Count(shared, usual.shared) * a.expert_intermediate;
+  }
+  a.dense_layers =
+      DenseBlocks(c, a.layers, c.Count("first_k_dense_replace", usual.dense));
+  c.Expect("moe_layer_freq", 1);
+}
+
+int64_t BlocksWithoutBase(const ConfigJson& c, int64_t layers) {
+  constexpr const char* kKey = "layer_rope_theta";
+  if (!c.Has(kKey)) return 0;
+  int64_t without = 0;
+  int64_t block = 0;
+  for (const json& base : c.List(kKey, layers, "numbers")) {
+    if (!base.is_number() || base < 0) {
+      c.Expected(fmt::format("{}[{}]", kKey, block), "a number, or 0", base);
+    }
+    if (base == 0) ++without;
+    ++block;
+  }
+  return without;
 }
 
 }  // namespace trainfare::hardware

@@ -57,13 +57,45 @@ model::Architecture ReadQwen(const ConfigJson& c,
                              int64_t key_value_heads = 32);
 
 // Keys that scale what a block adds, in passes that are there anyway.
-model::Architecture ReadGranites(const ConfigJson& c);
+model::Architecture ReadGranites(const ConfigJson& c,
+                                 bool tied = false,
+                                 const model::Architecture& usual = {});
 
 // Sun et al. 2024, "Hunyuan-Large", and the smaller ones after it: norms of
 // queries and keys behind the rotation, which takes the same passes.
 model::Architecture ReadHunYuan(const ConfigJson& c);
 
-// The part of each head that carries its position.
+// The part of each head that carries its position, 0 where all of it does: by the
+// key that says it, or by Transformers 5's map (rope_parameters), which counts
+// first.
+int64_t RotarySize(const ConfigJson& c,
+                   const model::Architecture& a,
+                   const char* key,
+                   double usual);
 int64_t RotarySize(const model::Architecture& a, double share);
+
+// The first blocks that have no experts: those that a list of words says, which
+// have to come first, or as many as usual.
+int64_t DenseBlocks(const ConfigJson& c, int64_t layers, int64_t usual);
+
+// Of how many experts there are, by the name that the file has for it.
+const char* ExpertsKey(const ConfigJson& c);
+
+// Routed experts and those beside them, under the names that either half of the
+// types has. Of a type's class, where its file does not say; 0 of the first two:
+// it has to.
+struct ExpertsOfType {
+  int64_t count = 0;
+  int64_t per_token = 0;
+  int64_t intermediate = 0;
+  int64_t shared = 0;
+  int64_t dense = 0;  // first blocks without experts
+};
+void ReadExperts(const ConfigJson& c,
+                 const ExpertsOfType& usual,
+                 model::Architecture& a);
+
+// Blocks whose base of angles is 0, which have no positions.
+int64_t BlocksWithoutBase(const ConfigJson& c, int64_t layers);
 
 }  // namespace trainfare::hardware

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hardware/files/config_json.h"
+#include "hardware/files/decoder_parts.h"
 #include "hardware/files/model_config_types.h"
 
 namespace trainfare::hardware {
@@ -126,9 +127,12 @@ Architecture ReadModernBert(const ConfigJson& c) {
   a.attention_bias = a.output_bias = c.Flag("attention_bias", false);
   a.feed_forward_bias = c.Flag("mlp_bias", false);
   ReadActivation(c, "hidden_activation", "gelu", a);
-  // Every n-th block from the first on sees everything.
+  // Every n-th block from the first on sees everything, or as the file lists
+  // them.
   const int64_t period = c.PositiveCount("global_attn_every_n_layers", 3);
-  a.windowed_layers = a.layers - (a.layers + period - 1) / period;
+  a.windowed_layers =
+      CountWords(c, "layer_types", "sliding_attention", a.layers)
+          .value_or(a.layers - (a.layers + period - 1) / period);
   const int64_t window = c.Count("local_attention", 128);
   a.window = a.windowed_layers > 0 ? std::min(window, a.positions) : 0;
   a.dropout = c.Share("attention_dropout");
@@ -149,6 +153,84 @@ Architecture ReadModernBert(const ConfigJson& c) {
           "reference_compile",
           "repad_logits_with_grad",
           "sparse_pred_ignore_index"});
+  return a;
+}
+
+// What files of Nomic's own code say beside, of which Transformers' class has one
+// form each; other forms are refused.
+void ExpectFormsOfNomic(const ConfigJson& c) {
+  c.Expect("activation_function", "swiglu");
+  c.Expect("num_experts", 0);
+  c.Expect("rotary_emb_fraction", 1.0);
+  for (const char* key : {"causal",
+                          "mlp_fc1_bias",
+                          "mlp_fc2_bias",
+                          "parallel_block",
+                          "prenorm",
+                          "qkv_proj_bias",
+                          "use_rms_norm"}) {
+    c.Expect(key, false);
+  }
+  Ignore(c,
+         {"add_pooling_layer",
+          "dense_seq_output",
+          "fused_bias_fc",
+          "fused_dropout_add_ln",
+          "max_trained_positions",
+          "n_embd",
+          "n_head",
+          "n_inner",
+          "n_layer",
+          "n_positions",
+          "pad_vocab_size_multiple",
+          "parallel_block_tied_norm",
+          "reorder_and_upcast_attn",
+          "rotary_emb_base",
+          "rotary_emb_interleaved",
+          "rotary_emb_scale_base",
+          "rotary_scaling_factor",
+          "scale_attn_by_inverse_layer_idx",
+          "scale_attn_weights",
+          "summary_activation",
+          "summary_first_dropout",
+          "summary_proj_to_labels",
+          "summary_type",
+          "summary_use_proj",
+          "use_flash_attn",
+          "use_xentropy"});
+}
+
+// Nussbaum et al. 2024, "Nomic Embed": BERT's blocks with a gate, rotary
+// positions and no biases. Its first files have GPT-2's keys, later ones both.
+Architecture ReadNomicBert(const ConfigJson& c) {
+  Architecture a;
+  const bool first = !c.Has("hidden_size") && c.Has("n_embd");
+  if (first) {
+    a.layers = c.Count("n_layer");
+    a.hidden = c.Count("n_embd");
+    a.heads = c.PositiveCount("n_head");
+    a.intermediate = c.Count("n_inner");
+    a.vocabulary = c.Count("vocab_size");
+    a.positions = c.PositiveCount(c.Has("max_position_embeddings")
+                                      ? "max_position_embeddings"
+                                      : "n_positions");
+  } else {
+    ReadSizes(c, a);
+  }
+  ReadActivation(c, "hidden_act", "silu", a);
+  if (c.Has("head_dim")) a.head_size = c.PositiveCount("head_dim");
+  const char* const hidden = first ? "resid_pdrop" : "hidden_dropout_prob";
+  a.dropout = c.Share(hidden);
+  const CountedDropout counted = {hidden, a.dropout};
+  ExpectDropoutOrNone(c, "attention_probs_dropout_prob", 0.0, counted);
+  ExpectDropoutOrNone(c, "attn_pdrop", 0.0, counted);
+  ExpectDropout(c, "embd_pdrop", a.dropout, counted);
+  a.token_types = c.Count("type_vocab_size", 2);
+  a.position_kind = model::PositionKind::kRotary;
+  a.gated = true;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  ExpectFormsOfNomic(c);
+  Ignore(c, {"classifier_dropout"});
   return a;
 }
 
@@ -191,7 +273,8 @@ Architecture ReadT5(const ConfigJson& c, bool version_1_1) {
           "initializer_factor",
           "is_gated_act",
           "n_positions",
-          "relative_attention_max_distance"});
+          "relative_attention_max_distance",
+          "scale_decoder_outputs"});
   return a;
 }
 
@@ -322,6 +405,7 @@ constexpr std::array kEncoders = {
     ModelType{"megatron-bert", &ReadMegatronBert},
     ModelType{"modernbert", &ReadModernBert},
     ModelType{"mt5", [](const ConfigJson& c) { return ReadT5(c, true); }},
+    ModelType{"nomic_bert", &ReadNomicBert},
     ModelType{"pegasus", &ReadPegasus},
     ModelType{"roberta", &ReadRoberta},
     ModelType{"t5", [](const ConfigJson& c) { return ReadT5(c, false); }},

@@ -20,6 +20,19 @@ namespace {
 using model::Architecture;
 using nlohmann::json;
 
+// A count, or a list of the same one for each block.
+int64_t CountOfAll(const ConfigJson& c, const char* key, int64_t layers) {
+  if (!c.Has(key)) return 1;  // of the class
+  if (!c.At(key).is_array()) return c.Count(key);
+  const json& list = c.List(key, layers, "counts");
+  for (const json& one : list) {
+    if (!one.is_number_integer() || one != list[0] || one < 0) {
+      c.Expected(key, "one count for all blocks", list);
+    }
+  }
+  return list.empty() ? 0 : list[0].get<int64_t>();
+}
+
 // `experts`: of the type's class.
 Architecture ReadMixtralLike(const ConfigJson& c, int64_t experts) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
@@ -59,7 +72,7 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
     ReadWindow(c, a.layers, a, 4096);
   }
   a.head_size = c.PositiveCount("head_dim", 0);  // without the other's default
-  a.experts = c.Count("num_experts", version_3 ? 128 : 60);
+  a.experts = c.Count(ExpertsKey(c), version_3 ? 128 : 60);
   a.experts_per_token = c.Count("num_experts_per_tok", version_3 ? 8 : 4);
   a.expert_intermediate =
       c.Count("moe_intermediate_size", version_3 ? 768 : 1408);
@@ -70,6 +83,18 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
     a.shared_intermediate = c.Count("shared_expert_intermediate_size", 5632);
     a.shared_expert_gate = true;
   }
+  return a;
+}
+
+// The language model of Qwen3-VL with experts: the third's, under other values of
+// its class.
+Architecture ReadQwen3VlMoe(const ConfigJson& c) {
+  Architecture a = ReadQwen(c, /*version_3=*/true, 16);
+  a.experts = c.Count(ExpertsKey(c), 60);
+  a.experts_per_token = c.Count("num_experts_per_tok", 4);
+  a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
+  c.Expect("decoder_sparse_step", 1);
+  a.dense_layers = FirstBlocks(c, "mlp_only_layers");
   return a;
 }
 
@@ -91,46 +116,6 @@ Architecture ReadFlexOlmo(const ConfigJson& c) {
   a.experts = c.Count("num_experts", 7);
   a.experts_per_token = c.Count("num_experts_per_tok", 5);
   a.expert_intermediate = a.intermediate;
-  return a;
-}
-
-// The second's file says whether it has groups (topk_method), the third's class
-// has them.
-void ReadExpertGroups(const ConfigJson& c, bool version_3, Architecture& a) {
-  const std::string method =
-      c.Text("topk_method", version_3 ? "noaux_tc" : "greedy");
-  if (method == "greedy") return;
-  a.expert_groups = c.PositiveCount("n_group", version_3 ? 8 : 1);
-  a.expert_groups_per_token = c.PositiveCount("topk_group", version_3 ? 4 : 1);
-}
-
-Architecture ReadDeepSeek(const ConfigJson& c, bool version_3) {
-  Architecture a = ReadLlama(c);
-  a.output_bias = a.attention_bias;
-  a.key_value_heads = 0;
-  const int64_t plain = c.Count("qk_nope_head_dim", 128);
-  a.rotary_head_size = c.Count("qk_rope_head_dim", 64);
-  a.head_size = plain + a.rotary_head_size;
-  a.value_head_size = c.Count("v_head_dim", 128);
-  // Null is none; a file that does not say has the rank of its class.
-  a.latent_query = c.IsNull("q_lora_rank") ? 0 : c.Count("q_lora_rank", 1536);
-  a.latent_key_value = c.Count("kv_lora_rank", 512);
-  a.experts = c.Count("n_routed_experts", version_3 ? 256 : 64);
-  // The second's class does not say either.
-  a.experts_per_token = version_3 ? c.Count("num_experts_per_tok", 8)
-                                  : c.Count("num_experts_per_tok");
-  a.expert_intermediate =
-      c.Count("moe_intermediate_size", version_3 ? 2048 : 1407);
-  const int64_t shared = c.IsNull("n_shared_experts")
-                             ? 0
-                             : c.Count("n_shared_experts", version_3 ? 1 : 2);
-  a.shared_intermediate = shared * a.expert_intermediate;
-  a.dense_layers = c.Count("first_k_dense_replace", version_3 ? 3 : 0);
-  ReadExpertGroups(c, version_3, a);
-  c.Expect("moe_layer_freq", 1);
-  c.Expect("qk_head_dim", a.head_size);
-  // Weights come in fp8 blocks; a step's precision is the scenario's.
-  c.Has("quantization_config");
   return a;
 }
 
@@ -165,13 +150,13 @@ Architecture ReadGptOss(const ConfigJson& c) {
   a.expert_intermediate = a.intermediate;
   a.router_bias = a.expert_bias = true;
   c.Has("initial_context_length");
-  c.Has("swiglu_limit");
+  Ignore(c, {"swiglu_alpha", "swiglu_limit"});
   // Weights come in MXFP4 blocks; a step's precision is the scenario's.
   c.Has("quantization_config");
   return a;
 }
 
-// GLM-4.5.
+// GLM-4.5 to GLM-4.7.
 Architecture ReadGlm4Moe(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8));
   // Where heads do not divide the width its class drops the rest.
@@ -182,13 +167,160 @@ Architecture ReadGlm4Moe(const ConfigJson& c) {
   if (c.Flag("use_qk_norm", false)) {
     a.query_key_norm = model::QueryKeyNorm::kHead;
   }
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
-  a.experts = c.Count("n_routed_experts", 128);
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
+  ReadExperts(c,
+              {.count = 128,
+               .per_token = 8,
+               .intermediate = 1408,
+               .shared = 1,
+               .dense = 1},
+              a);
+  return a;
+}
+
+// Sarvam AI 2026: GLM-4.5's blocks, whose heads rotate as a whole.
+Architecture ReadSarvamMoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(4, 64));
+  // The name of its first files for it.
+  a.attention_bias = c.Flag("use_qkv_bias", a.attention_bias);
+  a.output_bias = false;
+  if (c.Flag("use_qk_norm", true)) {
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  }
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 1.0);
+  ReadExperts(c,
+              {.count = 128,
+               .per_token = 6,
+               .intermediate = 1024,
+               .shared = 1,
+               .dense = 1},
+              a);
+  Ignore(c, {"moe_router_enable_expert_bias", "score_function"});
+  return a;
+}
+
+// Upstage 2026, Solar Open: the same without norms of queries and keys, and with
+// experts in every block, so that its class has no other inner width.
+Architecture ReadSolarOpen(const ConfigJson& c) {
+  Architecture usual = UsualHeads(8, 128);
+  usual.intermediate = c.PositiveCount("moe_intermediate_size", 1280);
+  Architecture a = ReadLlama(c, /*tied=*/false, usual);
+  a.output_bias = false;
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 1.0);
+  c.Expect("first_k_dense_replace", 0);
+  c.Expect("use_qk_norm", false);
+  ReadExperts(
+      c, {.count = 128, .per_token = 8, .intermediate = 1280, .shared = 1}, a);
+  return a;
+}
+
+// MiniMax 2025, MiniMax-M2: norms over all queries and keys. Its file may say
+// either how much of a head rotates or which part of it does, and names blocks of
+// attention with a number each, which are all alike.
+Architecture ReadMiniMaxM2(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  a.query_key_norm = model::QueryKeyNorm::kWhole;
+  const auto head = static_cast<double>(a.query_head_size());
+  const auto rotates =
+      static_cast<double>(c.PositiveCount("rotary_dim", a.query_head_size()));
+  a.rotary_head_size =
+      RotarySize(c, a, "partial_rotary_factor", std::min(rotates / head, 1.0));
+  a.experts = c.Count("num_local_experts", 256);
   a.experts_per_token = c.Count("num_experts_per_tok", 8);
-  a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
-  a.shared_intermediate =
-      c.Count("n_shared_experts", 1) * a.expert_intermediate;
-  a.dense_layers = c.Count("first_k_dense_replace", 1);
+  a.expert_intermediate = a.intermediate;
+  // Its class has these alone, whatever the file says.
+  c.Expect("attention_bias", false);
+  c.Expect("qk_norm_type", "per_layer");
+  c.Expect("shared_intermediate_size", 0);
+  c.Expect("use_qk_norm", true);
+  if (CountOfAll(c, "attn_type_list", a.layers) != 1) {
+    c.Expected("attn_type_list", "1 of every block", c.At("attn_type_list"));
+  }
+  // Transformers builds no blocks that predict further tokens.
+  Ignore(c,
+         {"layernorm_full_attention_beta",
+          "layernorm_linear_attention_beta",
+          "layernorm_mlp_beta",
+          "max_model_len",
+          "mtp_transformer_layers",
+          "num_mtp_modules",
+          "quantization_config",
+          "shared_moe_mode",
+          "use_mtp",
+          "use_routing_bias"});
+  return a;
+}
+
+// Tencent 2026, Hy3: Qwen3's attention, DeepSeek-V3's experts.
+Architecture ReadHunYuan3(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  ReadExperts(c,
+              {.count = 192,
+               .per_token = 8,
+               .intermediate = 1536,
+               .shared = 1,
+               .dense = 1},
+              a);
+  // Published files say the width of an expert twice, and what no class reads.
+  c.Expect("expert_hidden_dim", a.expert_intermediate);
+  c.Expect("qk_norm", true);
+  Ignore(c,
+         {"enable_attention_fp32_softmax",
+          "enable_lm_head_fp32",
+          "enable_moe_fp32_combine",
+          "moe_router_enable_expert_bias",
+          "moe_router_use_sigmoid",
+          "route_norm",
+          "router_scaling_factor",
+          "use_grouped_mm"});
+  return a;
+}
+
+// LG AI Research 2025, K-EXAONE: EXAONE 4's attention behind norms, and
+// DeepSeek-V3's experts. Its file says twice which blocks have them.
+Architecture ReadExaoneMoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(32));
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  Ignore(c, {"sliding_window_pattern"});
+  ReadWindow(c, a.layers - a.layers / 4, a, 4096);
+  if (a.windowed_layers > 0) a.unrotated_layers = a.layers - a.windowed_layers;
+  ReadExperts(c,
+              {.count = 64,
+               .per_token = 8,
+               .intermediate = 1024,
+               .shared = 1,
+               .dense = 1},
+              a);
+  c.Expect("first_last_k_dense_replace", a.dense_layers);
+  if (c.Has("is_moe_layer")) {
+    int64_t block = 0;
+    for (const json& one : c.List("is_moe_layer", a.layers, "flags")) {
+      if (one != (block >= a.dense_layers)) {
+        c.Expected(fmt::format("is_moe_layer[{}]", block),
+                   fmt::format("false of the first {} blocks and true of those "
+                               "behind them",
+                               a.dense_layers),
+                   one);
+      }
+      ++block;
+    }
+  }
+  return a;
+}
+
+// JetBrains 2026, Mellum 2: Qwen3's blocks with experts, of which a file lists
+// those with windows.
+Architecture ReadMellum(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(4, 128));
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  ReadWindow(c, 0, a, 1024);
+  ReadExperts(c, {.count = 64, .per_token = 8, .intermediate = 896}, a);
+  Ignore(c,
+         {"max_window_layers",
+          "mtp_layer_types",
+          "mtp_mlp_layer_types",
+          "use_sliding_window"});
   return a;
 }
 
@@ -216,15 +348,7 @@ Architecture ReadErnieMoe(const ConfigJson& c) {
 // many experts there are.
 Architecture ReadFirstDeepSeek(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
-  a.experts = c.Count("n_routed_experts");
-  a.experts_per_token = c.Count("num_experts_per_tok");
-  a.expert_intermediate = c.Count("moe_intermediate_size", 1407);
-  if (!c.IsNull("n_shared_experts")) {
-    a.shared_intermediate =
-        c.Count("n_shared_experts", 0) * a.expert_intermediate;
-  }
-  a.dense_layers = c.Count("first_k_dense_replace", 0);
-  c.Expect("moe_layer_freq", 1);
+  ReadExperts(c, {.intermediate = 1407}, a);
   return a;
 }
 
@@ -234,26 +358,9 @@ Architecture ReadDots(const ConfigJson& c) {
   a.query_key_norm = model::QueryKeyNorm::kHead;
   const int64_t full = c.Count("max_window_layers", 62);
   ReadWindow(c, std::max<int64_t>(0, a.layers - full), a, 4096);
-  // Its class does not say these.
-  a.experts = c.Count("n_routed_experts");
-  a.experts_per_token = c.Count("num_experts_per_tok");
-  a.expert_intermediate = c.Count("moe_intermediate_size", 1408);
-  a.shared_intermediate = c.Count("n_shared_experts") * a.expert_intermediate;
-  a.dense_layers = c.Count("first_k_dense_replace", 0);
+  c.At("n_shared_experts");  // its class is not built without
+  ReadExperts(c, {.intermediate = 1408}, a);
   return a;
-}
-
-// A count, or a list of the same one for each block.
-int64_t CountOfAll(const ConfigJson& c, const char* key, int64_t layers) {
-  if (!c.Has(key)) return 1;  // of the class
-  if (!c.At(key).is_array()) return c.Count(key);
-  const json& list = c.List(key, layers, "counts");
-  for (const json& one : list) {
-    if (!one.is_number_integer() || one != list[0] || one < 0) {
-      c.Expected(key, "one count for all blocks", list);
-    }
-  }
-  return list.empty() ? 0 : list[0].get<int64_t>();
 }
 
 // One shared expert of the routed ones' size.
@@ -405,13 +512,62 @@ Architecture ReadLlama4(const ConfigJson& c) {
   return a;
 }
 
+// IBM 2026, Granite with windows and sinks.
+Architecture ReadGraniteMoeSwa(const ConfigJson& c) {
+  Architecture a = ReadGraniteMoeShared(c);
+  ReadWindow(c, a.layers - (a.layers + 3) / 4, a, 128);
+  a.attention_sinks = true;
+  a.unrotated_layers = BlocksWithoutBase(c, a.layers);
+  return a;
+}
+
+// Cohere 2026, Command A+: Cohere 2's blocks, whose attention and experts read
+// one norm. Blocks that see all have no positions, but first ones without
+// experts where all of these see all.
+Architecture ReadCohere2Moe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/true, UsualHeads(0, 128));
+  const bool rms = c.Has("rms_norm_eps");
+  a.norm = rms ? model::Norm::kRms : model::Norm::kLayer;
+  a.parallel_block = a.shared_norm = true;
+  a.dense_layers =
+      DenseBlocks(c, a.layers, c.Count("first_k_dense_replace", 0));
+  const int64_t period = c.PositiveCount("sliding_window_pattern", 4);
+  const int64_t first =
+      c.PositiveCount("prefix_dense_sliding_window_pattern", 1);
+  const int64_t behind = a.layers - a.dense_layers;
+  ReadWindow(c, a.layers - a.dense_layers / first - behind / period, a, 4096);
+  a.unrotated_layers =
+      a.layers - a.windowed_layers - (first == 1 ? a.dense_layers : 0);
+  a.experts = c.Count("num_experts", 8);
+  a.experts_per_token = c.Count("num_experts_per_tok", 2);
+  a.expert_intermediate = a.intermediate;
+  a.shared_intermediate = c.Count("num_shared_experts", 0) * a.intermediate;
+  a.intermediate =
+      c.Count("prefix_dense_intermediate_size", a.expert_intermediate);
+  // What published files say beside, of which its class has one form each.
+  c.Expect("rotary_pct", 1.0);
+  c.Expect("use_gated_activation", true);
+  c.Expect("use_parallel_block", true);
+  c.Expect("use_qk_norm", false);
+  Ignore(c,
+         {"expert_selection_fn",
+          "logit_scale",
+          "position_embedding_type",
+          "shared_expert_combination_strategy"});
+  return a;
+}
+
 constexpr std::array kExpertDecoders = {
+    ModelType{"cohere2_moe", &ReadCohere2Moe},
+    ModelType{"exaone_moe", &ReadExaoneMoe},
+    ModelType{"granitemoe_swa", &ReadGraniteMoeSwa},
+    ModelType{"hy_v3", &ReadHunYuan3},
+    ModelType{"mellum", &ReadMellum},
+    ModelType{"minimax_m2", &ReadMiniMaxM2},
+    ModelType{"sarvam_moe", &ReadSarvamMoe},
+    ModelType{"solar_open", &ReadSolarOpen},
     ModelType{"dbrx", &ReadDbrx},
     ModelType{"deepseek", &ReadFirstDeepSeek},
-    ModelType{"deepseek_v2",
-              [](const ConfigJson& c) { return ReadDeepSeek(c, false); }},
-    ModelType{"deepseek_v3",
-              [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
     ModelType{"dots1", &ReadDots},
     ModelType{"ernie4_5_moe", &ReadErnieMoe},
     ModelType{"flex_olmo", &ReadFlexOlmo},
@@ -420,8 +576,6 @@ constexpr std::array kExpertDecoders = {
     ModelType{"granitemoe", &ReadGraniteMoe},
     ModelType{"granitemoeshared", &ReadGraniteMoeShared},
     ModelType{"hunyuan_v1_moe", &ReadHunYuanMoe},
-    ModelType{"kimi_k2",
-              [](const ConfigJson& c) { return ReadDeepSeek(c, true); }},
     ModelType{"llama4_text", &ReadLlama4},
     ModelType{"mixtral", &ReadMixtral},
     ModelType{"olmoe", &ReadOlmoe},
@@ -430,6 +584,7 @@ constexpr std::array kExpertDecoders = {
               [](const ConfigJson& c) { return ReadQwenMoe(c, false); }},
     ModelType{"qwen3_moe",
               [](const ConfigJson& c) { return ReadQwenMoe(c, true); }},
+    ModelType{"qwen3_vl_moe_text", &ReadQwen3VlMoe},
 };
 
 }  // namespace

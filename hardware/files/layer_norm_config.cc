@@ -54,7 +54,7 @@ Architecture ReadGptNeoX(const ConfigJson& c) {
   a.separate_projections = false;
   a.parallel_block = c.Flag("use_parallel_residual", true);
   ReadActivation(c, "hidden_act", "gelu", a);
-  a.rotary_head_size = RotarySize(a, c.Part("rotary_pct", 0.25));
+  a.rotary_head_size = RotarySize(c, a, "rotary_pct", 0.25);
   a.dropout = c.Share("hidden_dropout");
   ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   // Published files have shares of the class before, which nothing reads.
@@ -104,7 +104,7 @@ Architecture ReadStableLm(const ConfigJson& c) {
   a.attention_bias = c.Flag("use_qkv_bias", false);
   a.output_bias = false;
   a.parallel_block = a.shared_norm = c.Flag("use_parallel_residual", false);
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.25));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.25);
   a.dropout = c.Share("hidden_dropout");
   ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   c.Expect("qk_layernorm", false);
@@ -254,7 +254,7 @@ Architecture ReadPhi(const ConfigJson& c) {
   SetLayerNorm(a, true);
   ReadActivation(c, "hidden_act", "gelu_new", a);
   a.parallel_block = a.shared_norm = true;
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
   a.logits_bias = true;
   a.dropout = c.Share("resid_pdrop");
   const CountedDropout counted = {"resid_pdrop", a.dropout};
@@ -272,7 +272,19 @@ Architecture ReadNemotron(const ConfigJson& c) {
   a.norm_bias = true;
   a.gated = false;
   ReadActivation(c, "hidden_act", "relu2", a);
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
+  return a;
+}
+
+// Inception and MBZUAI 2025, Jais 2: biases everywhere, a square of ReLU.
+Architecture ReadJais2(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm = model::Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  a.attention_bias = a.output_bias = c.Flag("attention_bias", true);
+  a.feed_forward_bias = c.Flag("mlp_bias", true);
+  ReadActivation(c, "hidden_act", "relu2", a);
   return a;
 }
 
@@ -287,7 +299,7 @@ Architecture ReadPersimmon(const ConfigJson& c) {
   if (c.Flag("qk_layernorm", true)) {
     a.query_key_norm = model::QueryKeyNorm::kHead;
   }
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
   a.dropout = c.Share("hidden_dropout");
   ExpectDropout(c, "attention_dropout", 0.0, {"hidden_dropout", a.dropout});
   return a;
@@ -387,6 +399,7 @@ void ReadMptAttention(const ConfigJson& c, Architecture& a) {
   c.Expect("alibi", true);
   c.Expect("attn_type", "multihead_attention");
   c.Expect("attn_uses_sequence_id", false);
+  c.Expect("is_encoder_decoder", false);
   c.Expect("prefix_lm", false);
   c.Expect("qk_ln", false);
   Ignore(c, {"alibi_bias_max", "attn_impl", "softmax_scale"});
@@ -468,6 +481,7 @@ constexpr std::array kLayerNormDecoders = {
     ModelType{"gpt_neo", &ReadGptNeo},
     ModelType{"gpt_neox", &ReadGptNeoX},
     ModelType{"gptj", &ReadGptJ},
+    ModelType{"jais2", &ReadJais2},
     ModelType{"mpt", &ReadMpt},
     ModelType{"nemotron", &ReadNemotron},
     ModelType{"olmo", &ReadOlmo},

@@ -109,8 +109,7 @@ Architecture ReadPhi3(const ConfigJson& c) {
   const CountedDropout counted = {"attention_dropout", a.dropout};
   ExpectDropout(c, "resid_pdrop", 0.0, counted);
   ExpectDropout(c, "embd_pdrop", 0.0, counted);
-  const double share = c.Part("partial_rotary_factor", 1.0);
-  if (share < 1.0) a.rotary_head_size = RotarySize(a, share);
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 1.0);
   return a;
 }
 
@@ -119,7 +118,7 @@ Architecture ReadGlm4(const ConfigJson& c) {
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
   a.norm_placement = model::NormPlacement::kBoth;
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
   return a;
 }
 
@@ -165,7 +164,7 @@ Architecture ReadGlm(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(2, 128));
   a.attention_bias = c.Flag("attention_bias", true);
   a.output_bias = false;
-  a.rotary_head_size = RotarySize(a, c.Part("partial_rotary_factor", 0.5));
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.5);
   return a;
 }
 
@@ -184,7 +183,63 @@ Architecture ReadArcee(const ConfigJson& c) {
   return a;
 }
 
+// Mistral AI 2025, Ministral 3 and Devstral 2: queries are scaled by how far in
+// they are, in passes that are there anyway.
+Architecture ReadMinistral3(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  ReadWindow(c, a.layers, a);
+  return a;
+}
+
+// Meta 2025, "CWM": Llama's blocks, one of four from the first on sees all.
+Architecture ReadCwm(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
+  ReadWindow(c, a.layers - (a.layers + 3) / 4, a, 8192);
+  // Its class has none, whatever the file says.
+  a.attention_bias = a.output_bias = false;
+  return a;
+}
+
+// NAVER 2025: Granite's scales, and norms of what is added.
+Architecture ReadHyperClovaX(const ConfigJson& c) {
+  Architecture a = ReadGranites(c);
+  if (c.Flag("use_post_norm", true)) {
+    a.norm_placement = model::NormPlacement::kBoth;
+  }
+  // What published files say beside, which no class reads.
+  Ignore(c, {"attn_pdrop", "end_token_id", "summary_first_dropout"});
+  return a;
+}
+
+// IBM 2026: Granite with windows and sinks.
+Architecture ReadGraniteSwa(const ConfigJson& c) {
+  Architecture a = ReadGranites(c, /*tied=*/true, UsualHeads(4));
+  ReadWindow(c, a.layers - (a.layers + 3) / 4, a, 128);
+  a.attention_sinks = true;
+  a.unrotated_layers = BlocksWithoutBase(c, a.layers);
+  return a;
+}
+
+// Karpathy 2025, "nanochat": no norm has weights, the embeddings have one, too,
+// and queries and keys one behind the rotation; a square of ReLU without a gate.
+Architecture ReadNanoChat(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.norm_scale = false;
+  a.embedding_layer_norm = true;
+  a.query_key_norm = model::QueryKeyNorm::kRotated;
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "relu2", a);
+  a.output_soft_cap = HasCap(c, "final_logit_softcapping");
+  Ignore(c, {"logits_soft_cap"});  // the same, of files before the class
+  return a;
+}
+
 constexpr std::array kLlamaKin = {
+    ModelType{"nanochat", &ReadNanoChat},
+    ModelType{"ministral3", &ReadMinistral3},
+    ModelType{"hyperclovax", &ReadHyperClovaX},
+    ModelType{"granite_swa", &ReadGraniteSwa},
+    ModelType{"cwm", &ReadCwm},
     ModelType{"arcee", &ReadArcee},
     ModelType{"ernie4_5", &ReadErnie},
     ModelType{"exaone4", &ReadExaone4},
@@ -193,7 +248,7 @@ constexpr std::array kLlamaKin = {
     ModelType{"gemma3_text", &ReadGemma3},
     ModelType{"glm", &ReadGlm},
     ModelType{"glm4", &ReadGlm4},
-    ModelType{"granite", &ReadGranites},
+    ModelType{"granite", [](const ConfigJson& c) { return ReadGranites(c); }},
     ModelType{"helium", &ReadHelium},
     ModelType{"hunyuan_v1_dense", &ReadHunYuan},
     ModelType{"llama", [](const ConfigJson& c) { return ReadLlama(c); }},
@@ -203,7 +258,14 @@ constexpr std::array kLlamaKin = {
     ModelType{"olmo3", &ReadOlmo3},
     ModelType{"phi3", &ReadPhi3},
     ModelType{"qwen2", [](const ConfigJson& c) { return ReadQwen(c, false); }},
+    // Of models of images, which change no block of theirs.
+    ModelType{"qwen2_5_vl_text",
+              [](const ConfigJson& c) { return ReadQwen(c, false, 8); }},
+    ModelType{"qwen2_vl_text",
+              [](const ConfigJson& c) { return ReadQwen(c, false, 8); }},
     ModelType{"qwen3", [](const ConfigJson& c) { return ReadQwen(c, true); }},
+    ModelType{"qwen3_vl_text",
+              [](const ConfigJson& c) { return ReadQwen(c, true); }},
     ModelType{"seed_oss", &ReadSeedOss},
     ModelType{"smollm3", &ReadSmolLm3},
     ModelType{"vaultgemma", &ReadVaultGemma},

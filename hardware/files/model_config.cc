@@ -135,9 +135,10 @@ bool IsHarmless(std::string_view key) {
 }
 
 // How rotary positions reach beyond what a model was trained on, which changes
-// no count. Names of Transformers' ROPE_INIT_FUNCTIONS, the one that "longrope"
-// had before, and Qwen's of images.
+// no count. Names of Transformers' ROPE_INIT_FUNCTIONS, those that "longrope"
+// and "yarn" had before, and Qwen's of images.
 constexpr auto kRotations = std::to_array<std::string_view>({
+    "deepseek_yarn",
     "default",
     "dynamic",
     "linear",
@@ -197,6 +198,7 @@ std::vector<ModelType> AllTypes() {
                            LlamaKinTypes(),
                            LayerNormDecoderTypes(),
                            ExpertDecoderTypes(),
+                           LatentTypes(),
                            StateSpaceTypes(),
                            DeltaRuleTypes(),
                            OwnCodeTypes()}) {
@@ -372,6 +374,17 @@ std::string_view OtherThanText(const ConfigJson& c) {
 [[noreturn]] void RefuseType(const ConfigJson& c,
                              const std::vector<ModelType>& types,
                              const std::string& type) {
+  for (const UncountedType& one : UncountedTypes()) {
+    if (one.type != type) continue;
+    c.Fail("model_type",
+           fmt::format("type \"{}\" is not counted, for its {}{}",
+                       type,
+                       one.what,
+                       one.nearest.empty()
+                           ? ""
+                           : fmt::format("; the nearest that is: \"{}\"",
+                                         one.nearest)));
+  }
   std::vector<std::string_view> known;
   for (const ModelType& one : types) known.push_back(one.type);
   c.Fail("model_type",

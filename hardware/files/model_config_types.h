@@ -21,11 +21,21 @@ struct ModelType {
 std::span<const ModelType> LlamaKinTypes();          // llama_kin_config.cc
 std::span<const ModelType> LayerNormDecoderTypes();  // layer_norm_config.cc
 std::span<const ModelType> ExpertDecoderTypes();     // expert_config.cc
+std::span<const ModelType> LatentTypes();            // latent_config.cc
 std::span<const ModelType> StateSpaceTypes();        // state_space_config.cc
 std::span<const ModelType> DeltaRuleTypes();         // delta_rule_config.cc
 std::span<const ModelType> OwnCodeTypes();           // own_code_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();
+
+// A type that is known and cannot be described (uncounted_types.cc): what of it
+// is not counted, and the nearest that is read.
+struct UncountedType {
+  std::string_view type;
+  std::string_view what;
+  std::string_view nearest;  // empty: none
+};
+std::span<const UncountedType> UncountedTypes();
 
 // Blocks, width, heads, inner width, words and positions, by the names that most
 // types have for them.

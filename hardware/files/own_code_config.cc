@@ -67,7 +67,7 @@ Architecture ReadInternLm2(const ConfigJson& c) {
 Architecture ReadInternLm3(const ConfigJson& c) {
   c.Expect("bias", false);
   c.Expect("qkv_bias", false);
-  return ReadLlama(c);
+  return ReadLlama(c, /*tied=*/false, UsualHeads(2));
 }
 
 // GLM et al. 2024, "ChatGLM": GLM-4's block with one matrix for queries, keys
@@ -108,12 +108,15 @@ Architecture ReadChatGlm(const ConfigJson& c) {
   return a;
 }
 
-// An et al. 2024: Llama's blocks.
+// An et al. 2024: Llama's blocks, and Llama's keys in files of Transformers 5.
 Architecture ReadExaone(const ConfigJson& c) {
-  Architecture usual;
-  usual.layers = c.PositiveCount("num_layers");
-  Architecture a = ReadLlama(c, /*tied=*/true, usual);
-  ReadActivation(c, "activation_function", "silu", a);
+  const bool of_5 = c.Has("num_hidden_layers");
+  Architecture usual = of_5 ? UsualHeads(8) : Architecture();
+  if (!of_5) usual.layers = c.PositiveCount("num_layers");
+  Architecture a = ReadLlama(c, /*tied=*/!of_5, usual);
+  if (c.Has("activation_function")) {
+    ReadActivation(c, "activation_function", "silu", a);
+  }
   ExpectDropout(c, "embed_dropout", 0.0, {"attention_dropout", a.dropout});
   ExpectDropout(c, "resid_dropout", 0.0, {"attention_dropout", a.dropout});
   return a;
@@ -155,8 +158,45 @@ Architecture ReadBaichuan(const ConfigJson& c) {
   return a;
 }
 
+// Ling Team 2025, "Every FLOP Counts" (Ling-lite), and Ling 2.0 with norms of
+// queries and keys, half of a head that rotates and groups of experts; Ring is
+// of the same files. Nothing beside what both versions have is counted.
+Architecture ReadBailingMoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.separate_projections = false;
+  a.attention_bias = c.Flag("use_qkv_bias", false);
+  a.output_bias = a.feed_forward_bias = c.Flag("use_bias", false);
+  if (c.Flag("use_qk_norm", false)) {
+    a.query_key_norm = model::QueryKeyNorm::kHead;
+  }
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 1.0);
+  c.At("num_experts");  // nothing is assumed where a file does not say
+  ReadExperts(c, {}, a);
+  a.expert_groups = c.PositiveCount("n_group", 1);
+  a.expert_groups_per_token = c.PositiveCount("topk_group", 1);
+  const CountedDropout counted = {"attention_dropout", a.dropout};
+  ExpectDropout(c, "embedding_dropout", 0.0, counted);
+  ExpectDropout(c, "output_dropout", 0.0, counted);
+  c.Expect("moe_shared_expert_intermediate_size", a.expert_intermediate);
+  c.Expect("norm_head", false);
+  c.Expect("norm_softmax", false);
+  c.Expect("use_rmsnorm", true);
+  c.Expect("use_sliding_window", false);
+  Ignore(c,
+         {"max_window_layers",
+          "moe_router_enable_expert_bias",
+          "mtp_loss_scaling_factor",
+          "multi_gate",
+          "rotary_dim",
+          "router_dtype",
+          "score_function",
+          "sliding_window"});
+  return a;
+}
+
 constexpr std::array kOwnCode = {
     ModelType{"baichuan", &ReadBaichuan},
+    ModelType{"bailing_moe", &ReadBailingMoe},
     ModelType{"chatglm", &ReadChatGlm},
     ModelType{"exaone", &ReadExaone},
     ModelType{"internlm", &ReadInternLm},

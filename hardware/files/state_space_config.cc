@@ -87,7 +87,8 @@ Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
   c.At("layer_types");
   int64_t block = 0;
   for (const json& one : c.List("layer_types", a.layers, "words")) {
-    if (one == "mamba") {
+    // The one is Transformers 5's word for the other.
+    if (one == "mamba" || one == "linear_attention") {
       ++a.state_space_layers;
     } else if (one != "attention" && one != "full_attention") {
       c.Expected(
@@ -109,7 +110,7 @@ Architecture ReadGraniteMoeHybrid(const ConfigJson& c) {
     a.joint_gate = true;
   }
   c.Expect("normalization_function", "rmsnorm");
-  Ignore(c, {"init_method"});
+  Ignore(c, {"init_method", "time_step_limit"});
   if (a.state_space_layers > 0) {
     ReadStateSpaces(c, KeysOfGranite(c, a), a);
   } else {
@@ -155,7 +156,7 @@ Architecture ReadBamba(const ConfigJson& c) {
   a.state_space_layers =
       a.layers - CountBlocks(c, "attn_layer_indices", a.layers);
   ReadStateSpaces(c, KeysOfGranite(c, a), a);
-  Ignore(c, {"num_logits_to_keep", "z_loss_coefficient"});
+  Ignore(c, {"num_logits_to_keep", "time_step_limit", "z_loss_coefficient"});
   return a;
 }
 

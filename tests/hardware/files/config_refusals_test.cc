@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hardware/files/model_config.h"
+#include "hardware/files/model_config_types.h"
 #include "model/architecture.h"
 #include "model/error.h"
 
@@ -148,7 +149,8 @@ TEST_CASE("dimensions that do not go together are named as the file does") {
 }
 
 TEST_CASE("positions that rotate in a way that nobody knows are refused") {
-  for (const char* kind : {"default",
+  for (const char* kind : {"deepseek_yarn",
+                           "default",
                            "dynamic",
                            "linear",
                            "llama3",
@@ -168,10 +170,10 @@ TEST_CASE("positions that rotate in a way that nobody knows are refused") {
   const auto refusal = [](std::string_view keys) {
     return PlacedRefusal(ConfigText("llama", keys));
   };
-  CHECK(
-      refusal(R"("rope_scaling": {"factor": 4.0, "type": "weird"})") ==
-      ".json:8:41: rope_scaling.type: unknown kind \"weird\"; known: default, "
-      "dynamic, linear, llama3, longrope, mrope, su, yarn");
+  CHECK(refusal(R"("rope_scaling": {"factor": 4.0, "type": "weird"})") ==
+        ".json:8:41: rope_scaling.type: unknown kind \"weird\"; known: "
+        "deepseek_yarn, default, dynamic, linear, llama3, longrope, mrope, su, "
+        "yarn");
   CHECK(refusal(R"("rope_scaling": {"rope_type": "yarm", "type": "yarn"})")
             .starts_with(".json:8:31: rope_scaling.rope_type: unknown kind "
                          "\"yarm\"; did you mean \"yarn\"?"));
@@ -443,6 +445,73 @@ TEST_CASE("values that no such key has are refused by their place") {
       "vocab_size": 10, "max_position_embeddings": 0})") ==
         ".json:3:52: max_position_embeddings: expected an integer from 1 to "
         "16777216, got 0");
+}
+
+// Beside each, a word of what its blocks have and the nearest type that is read.
+TEST_CASE("types whose blocks no description holds are refused for them") {
+  struct Case {
+    std::string_view type;
+    std::string_view what;
+    std::string_view nearest;
+  };
+  for (const Case& one :
+       {Case{"afmoe", "gates of attention's output", "glm4_moe"},
+        Case{"apertus", "xIELU", "qwen3"},
+        Case{"bailing_moe_linear", "lightning attention", "bailing_moe"},
+        Case{"bitnet", "norms within attention", "llama"},
+        Case{"deberta-v2", "disentangled attention", "roberta"},
+        Case{"deepseek_v32", "indexer", "deepseek_v3"},
+        Case{"deepseek_v4", "hyper-connections", "deepseek_v3"},
+        Case{"eurobert", "one matrix of their own", "modernbert"},
+        Case{"falcon_h1", "side by side", "granitemoehybrid"},
+        Case{"gemma3n_text", "embeddings of each block", "gemma3_text"},
+        Case{"gemma4_text", "wider heads", "gemma3_text"},
+        Case{"glm_moe_dsa", "indexer", "glm4_moe_lite"},
+        Case{"jamba", "the first Mamba", "granitemoehybrid"},
+        Case{"kimi_linear", "Kimi Delta Attention", "kimi_k2"},
+        Case{"lfm2", "short convolutions", "qwen3"},
+        Case{"longcat_flash", "two of attention", "deepseek_v3"},
+        Case{"mimo_v2_flash", "sinks", "glm4_moe"},
+        Case{"minimax", "lightning attention", "minimax_m2"},
+        Case{"modernbert-decoder", "before its words", "modernbert"},
+        Case{"mpnet", "relative positions", "bert"},
+        Case{"xlnet", "two streams", "bert"}}) {
+    CAPTURE(one.type);
+    const std::string refusal =
+        PlacedRefusal(fmt::format(R"({{"model_type": "{}"}})", one.type));
+    CHECK(refusal.starts_with(fmt::format(
+        ".json:1:16: model_type: type \"{}\" is not counted, for its ",
+        one.type)));
+    CHECK(refusal.find(one.what) != std::string::npos);
+    CHECK(refusal.ends_with(
+        fmt::format("; the nearest that is: \"{}\"", one.nearest)));
+  }
+  CHECK(PlacedRefusal(R"({"model_type": "rwkv"})") ==
+        ".json:1:16: model_type: type \"rwkv\" is not counted, for its "
+        "recurrences in place of attention");
+  // Of a model around it, too.
+  CHECK(PlacedRefusal(R"({"model_type": "gemma3n",
+      "text_config": {"model_type": "gemma3n_text"}})")
+            .starts_with(".json:2:37: text_config.model_type: type "
+                         "\"gemma3n_text\" is not counted, for its streams"));
+}
+
+// A row of the table that a reader came for, or whose nearest is none, would
+// never be said, or mislead.
+TEST_CASE("what is not counted is no type that is, and names one that is") {
+  const auto is_read = [](std::string_view type) {
+    const std::string refusal =
+        PlacedRefusal(fmt::format(R"({{"model_type": "{}"}})", type));
+    return refusal.find(": model_type: ") == std::string::npos;
+  };
+  CHECK(is_read("llama"));
+  CHECK_FALSE(is_read("lama"));
+  CHECK(UncountedTypes().size() > 30);
+  for (const UncountedType& one : UncountedTypes()) {
+    CAPTURE(one.type);
+    CHECK_FALSE(is_read(one.type));
+    CHECK((one.nearest.empty() || is_read(one.nearest)));
+  }
 }
 
 }  // namespace

@@ -652,25 +652,27 @@ TEST_CASE("a config.json says what no type has by its name") {
 TEST_CASE("a config.json whose blocks are not counted is refused by name") {
   CHECK(Refusal(R"({"model_type": "longt5"})")
             .starts_with("model_type: unknown type \"longt5\""));
-  CHECK(
-      Refusal(R"({"model_type": "lama"})") ==
-      "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-      "albert, arcee, baichuan, bamba, bart, bert, bloom, camembert, chatglm, "
-      "codegen, cohere, cohere2, dbrx, deepseek, deepseek_v2, "
-      "deepseek_v3, distilbert, dots1, electra, ernie4_5, "
-      "ernie4_5_moe, exaone, exaone4, falcon, flex_olmo, gemma, "
-      "gemma2, gemma3_text, glm, glm4, glm4_moe, gpt2, gpt_bigcode, "
-      "gpt_neo, gpt_neox, gpt_oss, gptj, granite, granitemoe, "
-      "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
-      "hunyuan_v1_moe, internlm, internlm2, internlm3, kimi_k2, "
-      "llama, llama4_text, m2m_100, marian, mbart, megatron-bert, "
-      "minicpm, ministral, mistral, mixtral, modernbert, mpt, mt5, "
-      "nemotron, nemotron_h, olmo, olmo2, olmo3, olmoe, openai-gpt, opt, "
-      "pegasus, "
-      "persimmon, phi, phi3, phimoe, qwen, qwen2, qwen2_moe, qwen3, "
-      "qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, roberta, "
-      "seed_oss, smollm3, stablelm, starcoder2, "
-      "t5, umt5, vaultgemma, xlm-roberta");
+  CHECK(Refusal(R"({"model_type": "lama"})") ==
+        "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
+        "albert, arcee, baichuan, bailing_moe, bamba, bart, bert, bloom, "
+        "camembert, chatglm, codegen, cohere, cohere2, cohere2_moe, cwm, "
+        "dbrx, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
+        "electra, ernie4_5, ernie4_5_moe, exaone, exaone4, exaone_moe, "
+        "falcon, flex_olmo, gemma, gemma2, gemma3_text, glm, glm4, "
+        "glm4_moe, glm4_moe_lite, gpt2, gpt_bigcode, gpt_neo, gpt_neox, "
+        "gpt_oss, gptj, granite, granite_swa, granitemoe, granitemoe_swa, "
+        "granitemoehybrid, granitemoeshared, helium, hunyuan_v1_dense, "
+        "hunyuan_v1_moe, hy_v3, hyperclovax, internlm, internlm2, "
+        "internlm3, jais2, kimi_k2, llama, llama4_text, m2m_100, marian, "
+        "mbart, megatron-bert, mellum, minicpm, minimax_m2, ministral, "
+        "ministral3, mistral, mistral4, mixtral, modernbert, mpt, mt5, "
+        "nanochat, nemotron, nemotron_h, nomic_bert, olmo, olmo2, olmo3, "
+        "olmoe, openai-gpt, opt, pegasus, persimmon, phi, phi3, phimoe, "
+        "qwen, qwen2, qwen2_5_vl_text, qwen2_moe, qwen2_vl_text, qwen3, "
+        "qwen3_5_moe_text, qwen3_5_text, qwen3_moe, qwen3_next, "
+        "qwen3_vl_moe_text, qwen3_vl_text, roberta, sarvam_mla, "
+        "sarvam_moe, seed_oss, smollm3, solar_open, stablelm, starcoder2, "
+        "t5, umt5, vaultgemma, xlm-roberta, youtu");
   CHECK(Refusal(R"({"model_type": "t5", "num_layers": 6, "d_model": 512,
                     "num_heads": 8, "d_ff": 2048, "vocab_size": 32128,
                     "feed_forward_proj": "gated-mish"})")

@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
-"""Prints tests/hardware/files/saved_configs.inc: of every model_type that
-hardware/files/model_config.h reads and Transformers has, a config.json as it
-saves it, and the parameters that train of what it builds of it on the meta
-device: encoders with a classifier of two labels, others with a language model's
-head.
+"""Prints tests/hardware/files/saved_configs.inc, and of Transformers 5
+saved_configs_5.inc: of every model_type that hardware/files/model_config.h reads
+and Transformers has, a config.json as it saves it, and the parameters that train
+of what it builds of it on the meta device: encoders with a classifier of two
+labels, others with a language model's head.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
-environment); nothing is downloaded. Values are those of each type's own
-configuration class, with few blocks. With `newer`, which needs transformers 5,
-the types that 4.57 does not have.
+environment), or 5.24; nothing is downloaded. Values are those of each type's own
+configuration class, with few blocks.
 
     tests/hardware/files/saved_configs.py > tests/hardware/files/saved_configs.inc
-    tests/hardware/files/saved_configs.py newer > \\
-        tests/hardware/files/newer_saved_configs.inc
+    tests/hardware/files/saved_configs.py > tests/hardware/files/saved_configs_5.inc
 """
 
 import json
-import sys
 
 import torch
 import transformers as t
@@ -56,12 +53,35 @@ TYPES = {
     "smollm3": FEW, "stablelm": {**FEW, "use_qkv_bias": True},
     "starcoder2": FEW, "t5": {}, "umt5": {}, "vaultgemma": FEW, "xlm-roberta": FEW,
 }
-NEWER = {"qwen3_5_moe_text": FEW, "qwen3_5_text": FEW}
+# Types that Transformers 5 alone has.
+NEWER = {
+    "cohere2_moe": {**FEW, "num_key_value_heads": 8, "first_k_dense_replace": 1,
+                    "prefix_dense_intermediate_size": 4096,
+                    "num_shared_experts": 1},
+    "cwm": FEW, "exaone": FEW, "exaone_moe": FEW, "glm4_moe_lite": FEW,
+    "granite_swa": FEW, "granitemoe_swa": {**FEW, "shared_intermediate_size": 1024},
+    "hy_v3": FEW, "hyperclovax": FEW, "internlm3": FEW, "jais2": FEW,
+    "mellum": FEW, "minimax_m2": {**FEW, "rotary_dim": 64}, "ministral3": FEW,
+    "mistral4": FEW, "nanochat": {}, "nomic_bert": FEW, "qwen3_5_moe_text": FEW,
+    "qwen3_5_text": FEW, "sarvam_mla": FEW, "sarvam_moe": FEW, "solar_open": FEW,
+    "youtu": FEW,
+}
+# Transformers 5.24 builds none of this type.
+UNBUILT_BY_5 = {"dbrx"}
 ENCODERS = {"albert", "bert", "camembert", "distilbert", "electra", "megatron-bert",
-            "modernbert", "roberta", "xlm-roberta"}
+            "modernbert", "nomic_bert", "roberta", "xlm-roberta"}
+
+
+def types():
+    if t.__version__.startswith("4."):
+        return TYPES
+    return {name: more for name, more in sorted({**TYPES, **NEWER}.items())
+            if name not in UNBUILT_BY_5}
 
 
 def head(config):
+    if config.model_type == "mistral4":  # which its table of heads lacks
+        return t.Mistral4ForCausalLM
     if config.model_type in ENCODERS:
         return t.AutoModelForSequenceClassification
     if config.is_encoder_decoder:
@@ -72,13 +92,16 @@ def head(config):
 def main():
     print(f"// Printed by tests/hardware/files/saved_configs.py with "
           f"Transformers {t.__version__}.")
-    of_newer = sys.argv[1:] == ["newer"]
-    print(f"constexpr auto k{'Newer' if of_newer else ''}SavedConfigs =")
+    version_5 = "" if t.__version__.startswith("4.") else "Of5"
+    print(f"constexpr auto kSavedConfigs{version_5} =")
     print("    std::to_array<std::pair<std::string_view, int64_t>>({")
-    for name, more in (NEWER if of_newer else TYPES).items():
+    for name, more in types().items():
         config = t.AutoConfig.for_model(name, **more)
         with torch.device("meta"):
-            model = head(config).from_config(config)
+            build = head(config)
+            model = (build.from_config(config)
+                     if hasattr(build, "from_config") and "Auto" in build.__name__
+                     else build(config))
         model.tie_weights()
         count = sum(p.numel() for p in model.parameters() if p.requires_grad)
         config.architectures = [type(model).__name__]
