@@ -48,6 +48,32 @@ Architecture XlmRoberta(std::string name,
   return a;
 }
 
+// Chen et al. 2024: its positions reach further.
+Architecture BgeM3() {
+  Architecture a = XlmRoberta("bge-m3", 24, 1024, 16);
+  a.positions = 8194;
+  return a;
+}
+
+// Martin et al. 2020: its tokens are French.
+Architecture Camembert() {
+  Architecture a = Roberta("camembert-base", 12, 768, 12);
+  a.vocabulary = 32005;
+  return a;
+}
+
+// Nussbaum et al. 2024: a gate, rotary positions and no biases.
+Architecture NomicEmbed() {
+  Architecture a = Bert("nomic-embed-text-v1.5", 12, 768, 12, 30528);
+  a.positions = 2048;
+  a.dropout = 0.0;
+  a.position_kind = PositionKind::kRotary;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = false;
+  a.activation = Activation::kSilu;
+  a.gated = true;
+  return a;
+}
+
 // Clark et al. 2020: the discriminator.
 Architecture Electra(std::string name,
                      int64_t layers,
@@ -196,6 +222,20 @@ Architecture ModernBert(std::string name, const SideDimensions& d) {
   return a;
 }
 
+// Weller et al. 2025, "Ettin": ModernBERT's blocks.
+Architecture Ettin(std::string name, const SideDimensions& d) {
+  Architecture a = ModernBert(std::move(name), d);
+  a.positions = 7999;
+  return a;
+}
+
+// Marone et al. 2025, "mmBERT": with Gemma 2's words.
+Architecture MmBert(std::string name, const SideDimensions& d) {
+  Architecture a = ModernBert(std::move(name), d);
+  a.vocabulary = 256000;
+  return a;
+}
+
 }  // namespace
 
 std::vector<Architecture> EncoderPresets() {
@@ -215,10 +255,17 @@ std::vector<Architecture> EncoderPresets() {
       // FacebookAI/xlm-roberta-*
       XlmRoberta("xlm-roberta-base", 12, 768, 12),
       XlmRoberta("xlm-roberta-large", 24, 1024, 16),
+      // BAAI/bge-m3, almanach/camembert-base
+      BgeM3(),
+      Camembert(),
       DistilBert("distilbert-base-uncased", 30522),
       DistilBert("distilbert-base-cased", 28996),
       // nreimers/MiniLM-L6-H384-uncased, of sentence-transformers' all-MiniLM
       Bert("minilm-l6-h384", 6, 384, 12, 30522),
+      // microsoft/MiniLM-L12-H384-uncased, of all-MiniLM-L12 and bge-small
+      Bert("minilm-l12-h384", 12, 384, 12, 30522),
+      // nomic-ai/nomic-embed-text-v1.5
+      NomicEmbed(),
       // google/electra-*-discriminator
       // albert/albert-*-v2
       Albert("albert-base-v2", 12, 768, 12),
@@ -231,6 +278,14 @@ std::vector<Architecture> EncoderPresets() {
       // answerdotai/ModernBERT-*
       ModernBert("modernbert-base", {22, 768, 12, 1152}),
       ModernBert("modernbert-large", {28, 1024, 16, 2624}),
+      // jhu-clsp/ettin-encoder-*, whose others are ModernBERT's
+      Ettin("ettin-encoder-17m", {7, 256, 4, 384}),
+      Ettin("ettin-encoder-32m", {10, 384, 6, 576}),
+      Ettin("ettin-encoder-68m", {19, 512, 8, 768}),
+      Ettin("ettin-encoder-1b", {28, 1792, 28, 3840}),
+      // jhu-clsp/mmBERT-*
+      MmBert("mmbert-small", {22, 384, 6, 1152}),
+      MmBert("mmbert-base", {22, 768, 12, 1152}),
       Transformer("transformer-base", 512, 8),
       Transformer("transformer-big", 1024, 16),
       // google-t5/t5-*, google/t5-v1_1-*

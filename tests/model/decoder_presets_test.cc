@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -22,21 +24,45 @@
 namespace trainfare::model {
 namespace {
 
-#include "tests/model/newer_parameter_counts.inc"
 #include "tests/model/parameter_counts.inc"
-
-void CheckParameters(std::string_view name, int64_t parameters) {
-  CAPTURE(name);
-  CHECK(TotalParameters(FindArchitecture(name)) == parameters);
-}
+#include "tests/model/parameter_counts_5.inc"
 
 TEST_CASE("parameters of the presets") {
-  for (const auto& [name, parameters] : kParameterCounts) {
-    CheckParameters(name, parameters);
+  using Counts = std::span<const std::pair<std::string_view, int64_t>>;
+  for (const Counts counts :
+       {Counts(kParameterCounts), Counts(kParameterCountsOf5)}) {
+    for (const auto& [preset, parameters] : counts) {
+      const std::string_view name = preset;
+      CAPTURE(name);
+      CHECK(TotalParameters(FindArchitecture(name)) == parameters);
+    }
   }
-  for (const auto& [name, parameters] : kNewerParameterCounts) {
-    CheckParameters(name, parameters);
-  }
+}
+
+// By hand, docs/models/llm.md and docs/models/encoders.md.
+TEST_CASE("MiniMax-M2, nanochat and Nomic Embed by hand") {
+  const int64_t attention = 3072LL * 128 * (2 * 48 + 2 * 8);
+  const int64_t norms = 6144 + 1024 + 2 * 3072;
+  const int64_t experts = 256LL * 3 * 3072 * 1536 + 256LL * 3072;
+  CHECK(attention == 44'040'192);
+  CHECK(norms == 13'312);
+  CHECK(experts == 3'624'665'088);
+  const int64_t minimax =
+      62 * (attention + norms + experts) + 2LL * 200'064 * 3072 + 3072;
+  CHECK(minimax == 228'689'748'992);
+  CHECK(TotalParameters(FindArchitecture("minimax-m2")) == minimax);
+  const int64_t nanochat =
+      20LL * (4 * 1280 * 1280 + 2 * 1280 * 5120) + 2LL * 65'536 * 1280;
+  CHECK(nanochat == 560'988'160);
+  CHECK(TotalParameters(FindArchitecture("nanochat-d20")) == nanochat);
+  const int64_t h = 768;
+  const int64_t tables = (30'528 + 2 + 2) * h;
+  const int64_t block = 4 * h * h + 3 * h * 3072 + 4 * h;
+  CHECK(tables == 23'448'576);
+  CHECK(block == 9'440'256);
+  const int64_t nomic = tables + 12 * block + 590'592 + 1'538;
+  CHECK(nomic == 137'323'778);
+  CHECK(TotalParameters(FindArchitecture("nomic-embed-text-v1.5")) == nomic);
 }
 
 // By hand, docs/models/llm.md: a block has 4096 x 128 x (2 x 32 + 2 x 8) =

@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
-"""Prints tests/model/parameter_counts.inc: parameters that Transformers builds
-on the meta device for presets of model/internal/presets/ and
-model/encoder_presets.cc, with the head that each has: a language model's, or of
-an encoder two labels.
+"""Prints tests/model/parameter_counts.inc, and of Transformers 5
+parameter_counts_5.inc: parameters that Transformers builds on the meta device for
+presets of model/internal/presets/ and model/encoder_presets.cc, with the head
+that each has: a language model's, or of an encoder two labels. The second has
+those whose types are newer than Transformers 4.57.
 
 Needs torch and transformers 4.57 (tests/trainer/reference_env.sh makes such an
-environment); nothing is downloaded. Values are those of each model's
-config.json. With `newer`, which needs transformers 5, those of types that 4.57
-does not have.
+environment), or 5.24; nothing is downloaded. Values are those of each model's
+config.json.
 
     tests/model/parameter_counts.py > tests/model/parameter_counts.inc
-    tests/model/parameter_counts.py newer > tests/model/newer_parameter_counts.inc
+    tests/model/parameter_counts.py > tests/model/parameter_counts_5.inc
 """
-
-import sys
 
 import torch
 import transformers as t
@@ -187,10 +185,10 @@ def bart(layers, hidden, heads, inner):
                         decoder_ffn_dim=inner)
 
 
-def modernbert(layers, hidden, heads, inner):
+def modernbert(layers, hidden, heads, inner, **more):
     return t.ModernBertConfig(num_hidden_layers=layers, hidden_size=hidden,
                               num_attention_heads=heads,
-                              intermediate_size=inner)
+                              intermediate_size=inner, **more)
 
 
 PRESETS = {
@@ -466,8 +464,78 @@ def qwen3_5_moe(layers, hidden, heads, inner, value_heads, experts, per_token):
         num_experts_per_tok=per_token, linear_num_value_heads=value_heads)
 
 
+def ministral3(*size, tied=False):
+    return llama(*size, 131072, tied, config=t.Ministral3Config, head_dim=128)
+
+
+def nanochat(layers):
+    return t.NanoChatConfig(num_hidden_layers=layers, hidden_size=64 * layers,
+                            num_attention_heads=layers // 2,
+                            num_key_value_heads=layers // 2,
+                            intermediate_size=256 * layers, vocab_size=65536)
+
+
+def of_shared(*size, experts, per_token, inner, shared=1, dense=1):
+    """Qwen3's attention and shared experts: Hy3's class, and Ling's own code."""
+    return llama(*size, config=t.HYV3Config, head_dim=128, num_experts=experts,
+                 num_experts_per_tok=per_token, moe_intermediate_size=inner,
+                 num_shared_experts=shared,
+                 mlp_layer_types=(dense * ["dense"]
+                                  + (size[0] - dense) * ["sparse"]))
+
+
 def newer():
+    """Of the values that classes have where they are those of the model."""
     return {
+        "ministral-3-3b": ministral3(26, 3072, 32, 8, 9216, tied=True),
+        "ministral-3-8b": ministral3(34, 4096, 32, 8, 14336),
+        "ministral-3-14b": ministral3(40, 5120, 32, 8, 16384),
+        "hyperclovax-seed-think-14b": llama(
+            38, 6144, 48, 8, 14336, 110592, config=t.HyperCLOVAXConfig),
+        "internlm3-8b": t.InternLM3Config(),
+        "helium-1-preview-2b": llama(24, 2560, 20, 20, 7040, 48000,
+                                     config=t.HeliumConfig),
+        "vaultgemma-1b": gemma(26, 1152, 4, 4, 6912, 256000, head=256,
+                               config=t.VaultGemmaConfig),
+        "nanochat-d20": nanochat(20),
+        "nanochat-d32": nanochat(32),
+        "nanochat-d34": nanochat(34),
+        "jais-2-8b": t.Jais2Config(),
+        "ernie-4.5-300b-a47b": llama(
+            54, 8192, 64, 8, 28672, 103424, config=t.Ernie4_5_MoeConfig,
+            moe_k=8, moe_num_shared_experts=0, moe_intermediate_size=3584,
+            moe_layer_start_index=3),
+        "minimax-m2": t.MiniMaxM2Config(),
+        "glm-4.7-flash": t.Glm4MoeLiteConfig(),
+        "youtu-llm-2b": t.YoutuConfig(),
+        "mistral-small-4-119b": t.Mistral4Config(),
+        "solar-open-100b": t.SolarOpenConfig(),
+        "k-exaone-236b-a23b": llama(
+            48, 6144, 64, 8, 18432, 153600, config=t.ExaoneMoeConfig,
+            head_dim=128, num_experts=128, moe_intermediate_size=2048),
+        "dots.llm1": llama(
+            62, 4096, 32, 32, 10944, 152064, config=t.Dots1Config,
+            n_routed_experts=128, n_shared_experts=2, num_experts_per_tok=6,
+            first_k_dense_replace=1),
+        "hunyuan-a13b": llama(
+            32, 4096, 32, 8, 3072, 128167, config=t.HunYuanMoEV1Config,
+            head_dim=128, num_experts=64, moe_topk=8),
+        "hy3": t.HYV3Config(),
+        "mellum2-12b-a2.5b": t.MellumConfig(),
+        "ling-mini-2.0": of_shared(20, 2048, 16, 4, 5120, 157184, experts=256,
+                                   per_token=8, inner=512),
+        "bge-m3": bert(t.XLMRobertaConfig, 24, 1024, 16, 250002,
+                       max_position_embeddings=8194, type_vocab_size=1),
+        "camembert-base": bert(t.CamembertConfig, 12, 768, 12, 32005,
+                               max_position_embeddings=514, type_vocab_size=1),
+        "nomic-embed-text-v1.5": t.NomicBertConfig(),
+        "minilm-l12-h384": bert(t.BertConfig, 12, 384, 12, 30522),
+        "ettin-encoder-17m": modernbert(7, 256, 4, 384),
+        "ettin-encoder-32m": modernbert(10, 384, 6, 576),
+        "ettin-encoder-68m": modernbert(19, 512, 8, 768),
+        "ettin-encoder-1b": modernbert(28, 1792, 28, 3840),
+        "mmbert-small": modernbert(22, 384, 6, 1152, vocab_size=256000),
+        "mmbert-base": modernbert(22, 768, 12, 1152, vocab_size=256000),
         "qwen3.5-0.8b": qwen3_5(24, 1024, 8, 2, 3584, 16, True),
         "qwen3.5-2b": qwen3_5(24, 2048, 8, 2, 6144, 16, True),
         "qwen3.5-4b": qwen3_5(32, 2560, 16, 4, 9216, 32, True),
@@ -480,17 +548,22 @@ def newer():
 
 
 def head(config):
+    if config.model_type == "mistral4":  # which its table of heads lacks
+        return t.Mistral4ForCausalLM
     if config.is_encoder_decoder:
         return t.AutoModelForSeq2SeqLM
-    if config.model_type in ("albert", "bert", "distilbert", "electra",
-                             "modernbert", "roberta"):
+    if config.model_type in ("albert", "bert", "camembert", "distilbert",
+                             "electra", "modernbert", "nomic_bert", "roberta",
+                             "xlm-roberta"):
         return t.AutoModelForSequenceClassification
     return t.AutoModelForCausalLM
 
 
 def count(config):
     with torch.device("meta"):
-        model = head(config).from_config(config)
+        build = head(config)
+        model = (build.from_config(config) if "Auto" in build.__name__
+                 else build(config))
     model.tie_weights()
     # A tied one once; what balances ERNIE's experts does not train.
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -499,10 +572,11 @@ def count(config):
 def main():
     print(f"// Printed by tests/model/parameter_counts.py with Transformers "
           f"{t.__version__}.")
-    of_newer = sys.argv[1:] == ["newer"]
-    print(f"constexpr auto k{'Newer' if of_newer else ''}ParameterCounts =")
+    version_5 = not t.__version__.startswith("4.")
+    print(f"constexpr auto kParameterCounts{'Of5' if version_5 else ''} =")
     print("    std::to_array<std::pair<std::string_view, int64_t>>({")
-    for name, config in (newer() if of_newer else PRESETS).items():
+    presets = newer() if version_5 else PRESETS
+    for name, config in presets.items():
         print(f'        {{"{name}", {count(config)}}},', flush=True)
     print("    });")
 

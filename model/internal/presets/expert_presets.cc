@@ -154,6 +154,109 @@ Architecture ErnieMoe() {
   return a;
 }
 
+// The largest one has no shared experts, and logits of their own.
+Architecture ErnieMoeOf300b() {
+  Architecture a = Experts(
+      Llama("ernie-4.5-300b-a47b", {54, 8192, 64, 8, 28672, 103424, 131072}),
+      {64, 8, 3584});
+  a.dense_layers = 3;
+  return a;
+}
+
+// MiniMax 2025: norms over all queries and keys, half of each head rotated.
+Architecture MiniMaxM2() {
+  Architecture a = Rotated(
+      HeadSize(
+          Experts(Llama("minimax-m2", {62, 3072, 48, 8, 1536, 200064, 196'608}),
+                  {256, 8, 1536}),
+          128),
+      64);
+  a.query_key_norm = QueryKeyNorm::kWhole;
+  return a;
+}
+
+// Z.ai 2026, GLM-4.7-Flash: latent attention with heads of 192 + 64 and values
+// of 256.
+Architecture Glm47Flash() {
+  Architecture a = DeepSeek("glm-4.7-flash",
+                            {47, 2048, 20, 20, 10240, 154880, 202'752},
+                            768,
+                            {64, 4, 1536, 1536},
+                            1);
+  a.head_size = a.value_head_size = 256;
+  return a;
+}
+
+// Tencent 2026: latent attention without experts.
+Architecture YoutuLlm() {
+  return Tied(DeepSeek(
+      "youtu-llm-2b", {32, 2048, 16, 16, 6144, 128256, 131072}, 1536, {}, 0));
+}
+
+// Mistral AI 2026, Mistral Small 4: smaller heads and ranks, experts in every
+// block.
+Architecture MistralSmall4() {
+  Architecture a = DeepSeek("mistral-small-4-119b",
+                            {36, 4096, 32, 32, 12288, 131072, 1'048'576},
+                            1024,
+                            {128, 4, 2048, 2048},
+                            0);
+  a.head_size = 128;
+  a.latent_key_value = 256;
+  return a;
+}
+
+// Upstage 2026: experts in every block.
+Architecture SolarOpen() {
+  return Experts(HeadSize(Llama("solar-open-100b",
+                                {48, 4096, 64, 8, 10240, 196608, 131072}),
+                          128),
+                 {128, 8, 1280, 1280});
+}
+
+// LG AI Research 2025: three blocks of four have windows, and the fourth no
+// positions.
+Architecture KExaone() {
+  Architecture a = Experts(
+      Qwen3("k-exaone-236b-a23b", {48, 6144, 64, 8, 18432, 153600, 262'144}),
+      {128, 8, 2048, 2048});
+  a.dense_layers = 1;
+  return Unrotated(Windowed(std::move(a), 128, 36), 12);
+}
+
+// Huo et al. 2025, "dots.llm1"; Tencent 2025 and 2026; Qwen3's attention.
+Architecture QwenOfShared(std::string name,
+                          const Dimensions& d,
+                          const ExpertDimensions& experts,
+                          int64_t dense_layers) {
+  Architecture a = Experts(Qwen3(std::move(name), d), experts);
+  a.dense_layers = dense_layers;
+  return a;
+}
+
+// Ling Team 2025: one matrix for queries, keys and values.
+Architecture LingLite() {
+  Architecture a =
+      Experts(Llama("ling-lite-1.5", {28, 2048, 16, 4, 1408, 126464, 32768}),
+              {64, 6, 1408, int64_t{2} * 1408});
+  a.separate_projections = false;
+  return a;
+}
+
+// Its second version: norms of queries and keys, half of each head rotated, and
+// groups of experts.
+Architecture LingMini() {
+  Architecture a = Rotated(QwenOfShared("ling-mini-2.0",
+                                        {20, 2048, 16, 4, 5120, 157184, 32768},
+                                        {256, 8, 512, 512},
+                                        1),
+                           64);
+  a.separate_projections = false;
+  a.expert_groups = 8;
+  a.expert_groups_per_token = 4;
+  return a;
+}
+
 }  // namespace
 
 // Long because it is a table: a row a model.
@@ -223,8 +326,42 @@ std::vector<Architecture> ExpertPresets() {
       GptOss("gpt-oss-120b", 36, 128),
       // xai-org/grok-1
       Grok1(),
-      // baidu/ERNIE-4.5-21B-A3B-PT
+      // baidu/ERNIE-4.5-21B-A3B-PT, 300B-A47B-PT
       ErnieMoe(),
+      ErnieMoeOf300b(),
+      // MiniMaxAI/MiniMax-M2, zai-org/GLM-4.7-Flash
+      MiniMaxM2(),
+      Glm47Flash(),
+      // tencent/Youtu-LLM-2B-Base, which has none
+      YoutuLlm(),
+      // mistralai/Mistral-Small-4-119B-2603, of which the text model
+      MistralSmall4(),
+      // upstage/Solar-Open-100B, LGAI-EXAONE/K-EXAONE-236B-A23B
+      SolarOpen(),
+      KExaone(),
+      // rednote-hilab/dots.llm1.base, tencent/Hunyuan-A13B-Instruct, Hy3
+      QwenOfShared("dots.llm1",
+                   {62, 4096, 32, 32, 10944, 152064, 32768},
+                   {128, 6, 1408, int64_t{2} * 1408},
+                   1),
+      QwenOfShared("hunyuan-a13b",
+                   {32, 4096, 32, 8, 3072, 128167, 32768},
+                   {64, 8, 3072, 3072},
+                   0),
+      QwenOfShared("hy3",
+                   {80, 4096, 64, 8, 13312, 120832, 262'144},
+                   {192, 8, 1536, 1536},
+                   1),
+      // JetBrains/Mellum2-12B-A2.5B-Base: three blocks of four have windows
+      Windowed(QwenOfShared("mellum2-12b-a2.5b",
+                            {28, 2304, 32, 4, 7168, 98304, 131072},
+                            {64, 8, 896},
+                            0),
+               1024,
+               21),
+      // inclusionAI/Ling-lite-1.5, Ling-mini-2.0
+      LingLite(),
+      LingMini(),
   };
 }
 

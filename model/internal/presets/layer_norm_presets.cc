@@ -222,6 +222,18 @@ Architecture Cohere2(std::string name, const Dimensions& d) {
       d.layers / 4);
 }
 
+// Inception and MBZUAI 2025: biases everywhere but of logits, and a square of
+// ReLU.
+Architecture Jais2() {
+  Architecture a = Llama("jais-2-8b", {32, 3328, 26, 26, 26624, 150272, 8192});
+  a.norm = Norm::kLayer;
+  a.norm_bias = true;
+  a.gated = false;
+  a.activation = Activation::kReluSquared;
+  a.attention_bias = a.output_bias = a.feed_forward_bias = true;
+  return a;
+}
+
 }  // namespace
 
 // Long because it is a table: a row a model.
@@ -295,6 +307,8 @@ std::vector<Architecture> LayerNormPresets() {
       Opt("opt-13b", 40, 5120, 40),
       Opt("opt-30b", 48, 7168, 56),
       Opt("opt-66b", 64, 9216, 72),
+      // inceptionai/Jais-2-8B-Chat
+      Jais2(),
   };
 }
 

@@ -100,6 +100,37 @@ Architecture Afm() {
   return a;
 }
 
+// NAVER 2025: norms before and behind.
+Architecture HyperClovaX() {
+  Architecture a = HeadSize(Llama("hyperclovax-seed-think-14b",
+                                  {38, 6144, 48, 8, 14336, 110592, 131072}),
+                            128);
+  a.norm_placement = NormPlacement::kBoth;
+  return a;
+}
+
+// Sinha et al. 2025, "VaultGemma": Gemma 2's block without norms behind, windows
+// and caps.
+Architecture VaultGemma() {
+  return Gemma("vaultgemma-1b", {26, 1152, 4, 4, 6912, 256000, 1024}, 256);
+}
+
+// Karpathy 2025: no norm has weights, embeddings have one, too, and so do queries
+// and keys behind the rotation; a square of ReLU without a gate, and a cap.
+Architecture NanoChat(std::string name, int64_t layers) {
+  const int64_t hidden = 64 * layers;
+  const int64_t heads = hidden / 128;
+  Architecture a = Llama(
+      std::move(name), {layers, hidden, heads, heads, 4 * hidden, 65536, 2048});
+  a.norm_scale = false;
+  a.embedding_layer_norm = true;
+  a.query_key_norm = QueryKeyNorm::kRotated;
+  a.gated = false;
+  a.activation = Activation::kReluSquared;
+  a.output_soft_cap = true;
+  return a;
+}
+
 }  // namespace
 
 // Long because it is a table: a row a model.
@@ -173,6 +204,16 @@ std::vector<Architecture> LlamaKinPresets() {
           Llama("mistral-small-24b", {40, 5120, 32, 8, 32768, 131072, 32768}),
           128),
       Llama("mistral-large-123b", {88, 12288, 96, 8, 28672, 32768, 131072}),
+      // mistralai/Ministral-3-*-Base-2512, of which the text model
+      HeadSize(Tied(Llama("ministral-3-3b",
+                          {26, 3072, 32, 8, 9216, 131072, 262'144})),
+               128),
+      HeadSize(
+          Llama("ministral-3-8b", {34, 4096, 32, 8, 14336, 131072, 262'144}),
+          128),
+      HeadSize(
+          Llama("ministral-3-14b", {40, 5120, 32, 8, 16384, 131072, 262'144}),
+          128),
       // Qwen/Qwen1.5-*, Qwen2.5-*, Qwen3-*
       Tied(Qwen2("qwen1.5-0.5b", {24, 1024, 16, 16, 2816, 151936, 32768})),
       Qwen2("qwen1.5-1.8b", {24, 2048, 16, 16, 5504, 151936, 32768}),
@@ -250,6 +291,18 @@ std::vector<Architecture> LlamaKinPresets() {
           128)),
       // arcee-ai/AFM-4.5B-Base
       Afm(),
+      // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B
+      HyperClovaX(),
+      // internlm/internlm3-8b-instruct
+      HeadSize(Llama("internlm3-8b", {48, 4096, 32, 2, 10240, 128512, 32768}),
+               128),
+      // kyutai/helium-1-preview-2b, google/vaultgemma-1b
+      Llama("helium-1-preview-2b", {24, 2560, 20, 20, 7040, 48000, 4096}),
+      VaultGemma(),
+      // nanochat-students/nanochat-d20, karpathy/nanochat-d32 and the next
+      NanoChat("nanochat-d20", 20),
+      NanoChat("nanochat-d32", 32),
+      NanoChat("nanochat-d34", 34),
   };
 }
 
