@@ -12,18 +12,18 @@ import tempfile
 from .pages import Page, ROOT, filled, table
 
 INTRODUCTION = """
-Of each `model_type` that is read and that Transformers has, a `config.json` as Transformers saves
+Of each `model_type` that is read and that Transformers has, a `config.json` as its versions save
 it (`tests/hardware/files/saved_configs.py`: its class's own values, with few blocks): what it
 builds of the file on the meta device, encoders with a classifier of two labels, others with a
 language model's head, beside `parameters` of `trainfare predict --model FILE --format json`. And
 presets (`trainfare list models`) beside what it builds of each one's `config.json`
 (`tests/model/parameter_counts.py`).
 """
-# Of one version of Transformers, and of another what the first does not have.
+# Of Transformers 4 and 5; a type has its row of the newest that has it.
 SAVED = [ROOT / "tests/hardware/files/saved_configs.inc",
-         ROOT / "tests/hardware/files/newer_saved_configs.inc"]
+         ROOT / "tests/hardware/files/saved_configs_5.inc"]
 PRESETS = [ROOT / "tests/model/parameter_counts.inc",
-           ROOT / "tests/model/newer_parameter_counts.inc"]
+           ROOT / "tests/model/parameter_counts_5.inc"]
 # A run that any of the files can be asked in: parameters do not depend on it.
 RUN = ["--device", "h100_sxm", "--batch", "1", "--length", "128",
        "--samples", "100"]
@@ -72,22 +72,19 @@ def verdict(what, path, counts):
 
 
 def body(given):
-    types = []
-    verdicts = []
-    for path in SAVED:
-        these = list(of_types(given, path))
-        verdicts.append(verdict("types", path,
-                                [(name, *of) for name, _, *of in these]))
-        types += these
-    types.sort()
-    verdicts += [verdict("presets", path, of_presets(given, path))
-                 for path in PRESETS]
+    types = {path: list(of_types(given, path)) for path in SAVED}
+    verdicts = [
+        verdict("types", path, [(name, *of) for name, _, *of in rows])
+        for path, rows in types.items()
+    ] + [verdict("presets", path, of_presets(given, path)) for path in PRESETS]
+    newest = {row[0]: row for rows in types.values() for row in rows}
     return [
         filled(" ".join(verdicts)),
         "",
         *table(["type", "class", "Transformers", "trainfare", "apart"],
-               "llrrr", [[name, of, str(theirs), str(ours), str(ours - theirs)]
-                         for name, of, theirs, ours in types])]
+               "llrrr",
+               [[name, of, str(theirs), str(ours), str(ours - theirs)]
+                for name, of, theirs, ours in sorted(newest.values())])]
 
 
 PAGES = [Page("parameters", "Parameters beside Transformers'", INTRODUCTION,
