@@ -19,9 +19,9 @@ struct PredictOptions {
   std::vector<std::string> instances;  // the same
   std::optional<std::string> fit;      // path
   std::optional<int64_t> devices;
-  std::optional<int64_t> hosts;        // as many devices on each
-  std::optional<std::string> network;  // "400Gbit/s", of each host
-  std::optional<std::string> largest;  // batch, length or model
+  std::optional<int64_t> hosts;         // as many devices on each
+  std::optional<std::string> network;   // "400Gbit/s", of each host
+  std::optional<std::string> largest;   // batch, length or model
   std::optional<std::string> measured;  // "1.9s", a step of the one job
   bool spot = false;
   PriceOptions prices;
