@@ -65,9 +65,9 @@ model::Architecture ReadGranites(const ConfigJson& c,
 // queries and keys behind the rotation, which takes the same passes.
 model::Architecture ReadHunYuan(const ConfigJson& c);
 
-// The part of each head that carries its position, 0 where all of it does: by the
-// key that says it, or by Transformers 5's map (rope_parameters), which counts
-// first.
+// The part of each head that carries its position, 0 where all of it does: by
+// the key that says it, or by Transformers 5's map (rope_parameters), which
+// counts first.
 int64_t RotarySize(const ConfigJson& c,
                    const model::Architecture& a,
                    const char* key,
@@ -82,8 +82,8 @@ int64_t DenseBlocks(const ConfigJson& c, int64_t layers, int64_t usual);
 const char* ExpertsKey(const ConfigJson& c);
 
 // Routed experts and those beside them, under the names that either half of the
-// types has. Of a type's class, where its file does not say; 0 of the first two:
-// it has to.
+// types has. Of a type's class, where its file does not say; 0 of the first
+// two: it has to.
 struct ExpertsOfType {
   int64_t count = 0;
   int64_t per_token = 0;

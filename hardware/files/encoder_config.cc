@@ -156,8 +156,8 @@ Architecture ReadModernBert(const ConfigJson& c) {
   return a;
 }
 
-// What files of Nomic's own code say beside, of which Transformers' class has one
-// form each; other forms are refused.
+// What files of Nomic's own code say beside, of which Transformers' class has
+// one form each; other forms are refused.
 void ExpectFormsOfNomic(const ConfigJson& c) {
   c.Expect("activation_function", "swiglu");
   c.Expect("num_experts", 0);

@@ -86,8 +86,8 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
   return a;
 }
 
-// The language model of Qwen3-VL with experts: the third's, under other values of
-// its class.
+// The language model of Qwen3-VL with experts: the third's, under other values
+// of its class.
 Architecture ReadQwen3VlMoe(const ConfigJson& c) {
   Architecture a = ReadQwen(c, /*version_3=*/true, 16);
   a.experts = c.Count(ExpertsKey(c), 60);
@@ -199,8 +199,8 @@ Architecture ReadSarvamMoe(const ConfigJson& c) {
   return a;
 }
 
-// Upstage 2026, Solar Open: the same without norms of queries and keys, and with
-// experts in every block, so that its class has no other inner width.
+// Upstage 2026, Solar Open: the same without norms of queries and keys, and
+// with experts in every block, so that its class has no other inner width.
 Architecture ReadSolarOpen(const ConfigJson& c) {
   Architecture usual = UsualHeads(8, 128);
   usual.intermediate = c.PositiveCount("moe_intermediate_size", 1280);
@@ -215,8 +215,8 @@ Architecture ReadSolarOpen(const ConfigJson& c) {
 }
 
 // MiniMax 2025, MiniMax-M2: norms over all queries and keys. Its file may say
-// either how much of a head rotates or which part of it does, and names blocks of
-// attention with a number each, which are all alike.
+// either how much of a head rotates or which part of it does, and names blocks
+// of attention with a number each, which are all alike.
 Architecture ReadMiniMaxM2(const ConfigJson& c) {
   Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(8, 128));
   a.query_key_norm = model::QueryKeyNorm::kWhole;

@@ -221,7 +221,8 @@ Architecture ReadGraniteSwa(const ConfigJson& c) {
 }
 
 // Karpathy 2025, "nanochat": no norm has weights, the embeddings have one, too,
-// and queries and keys one behind the rotation; a square of ReLU without a gate.
+// and queries and keys one behind the rotation; a square of ReLU without a
+// gate.
 Architecture ReadNanoChat(const ConfigJson& c) {
   Architecture a = ReadLlama(c);
   a.norm_scale = false;

@@ -109,14 +109,15 @@ Architecture HyperClovaX() {
   return a;
 }
 
-// Sinha et al. 2025, "VaultGemma": Gemma 2's block without norms behind, windows
-// and caps.
+// Sinha et al. 2025, "VaultGemma": Gemma 2's block without norms behind,
+// windows and caps.
 Architecture VaultGemma() {
   return Gemma("vaultgemma-1b", {26, 1152, 4, 4, 6912, 256000, 1024}, 256);
 }
 
-// Karpathy 2025: no norm has weights, embeddings have one, too, and so do queries
-// and keys behind the rotation; a square of ReLU without a gate, and a cap.
+// Karpathy 2025: no norm has weights, embeddings have one, too, and so do
+// queries and keys behind the rotation; a square of ReLU without a gate, and a
+// cap.
 Architecture NanoChat(std::string name, int64_t layers) {
   const int64_t hidden = 64 * layers;
   const int64_t heads = hidden / 128;

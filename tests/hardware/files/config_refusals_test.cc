@@ -447,7 +447,8 @@ TEST_CASE("values that no such key has are refused by their place") {
         "16777216, got 0");
 }
 
-// Beside each, a word of what its blocks have and the nearest type that is read.
+// Beside each, a word of what its blocks have and the nearest type that is
+// read.
 TEST_CASE("types whose blocks no description holds are refused for them") {
   struct Case {
     std::string_view type;
