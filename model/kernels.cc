@@ -61,12 +61,26 @@ ModelFlops FlopsOfFlash(const Kernel& kernel,
           counted * (kernel.matrix_flops / of_pair)};
 }
 
+// What a state space computes going back that is no model's: states and scores
+// anew, and of a frozen last product the gradient that the kernel of all makes
+// (model/internal/passes/state_space.cc).
+bool BesideModel(const Workload& w, const Kernel& kernel, Phase phase) {
+  const Architecture& a = w.architecture;
+  if (phase != Phase::kBackward || a.state_space_layers == 0) return false;
+  if (kernel.name == "chunk states" || kernel.name == "chunk scores") {
+    return true;
+  }
+  return w.trainable.lora_rank > 0 && kernel.name == "weight gradient" &&
+         kernel.gemm.m == a.state_width() && kernel.gemm.n == a.hidden;
+}
+
 // Of the passes of `w`, which has flash attention and runs nothing again.
 ModelFlops FlopsOfPasses(const Workload& w) {
   ModelFlops sum;
   const KernelList list = ExpandKernels(w);
   for (const Segment& segment : list.segments) {
     for (const Kernel& kernel : list.Of(segment)) {
+      if (BesideModel(w, kernel, segment.phase)) continue;
       const ModelFlops once =
           kernel.kind == KernelKind::kAttention
               ? FlopsOfFlash(kernel, segment.phase, w.architecture)

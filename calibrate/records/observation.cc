@@ -82,9 +82,7 @@ std::string UnusualDimensions(const model::Architecture& a) {
     text += fmt::format(" decoder {}", a.decoder_layers);
   }
   if (a.next_token_blocks > 0) {
-    text += fmt::format(" next-token {}{}",
-                        a.next_token_blocks,
-                        a.shared_next_token ? " shared" : "");
+    text += fmt::format(" next-token {}", a.next_token_blocks);
   }
   model::Architecture usual;
   if (const auto preset = model::TryFindArchitecture(a.name)) {
@@ -100,7 +98,6 @@ std::string UnusualDimensions(const model::Architecture& a) {
   usual.labels = a.labels;
   usual.dropout = a.dropout;
   usual.next_token_blocks = a.next_token_blocks;
-  usual.shared_next_token = a.shared_next_token;
   if (a == usual) return text;
   const auto add = [&](std::string_view name, auto value, auto known) {
     if (value != known) text += fmt::format(" {} {}", name, value);

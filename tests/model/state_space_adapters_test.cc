@@ -162,6 +162,22 @@ TEST_CASE("FLOPs of frozen state spaces, by hand") {
   CHECK(SumsOf(library, "weight gradient", kBackward).matrix_flops == 0);
 }
 
+// Mamba-2 alone.
+TEST_CASE("MFU of adapters counts nothing that is made anew or unasked") {
+  Workload w = AdaptedHybrid("nemotron-h-8b", {"in_proj"});
+  w.architecture.state_space_layers = w.architecture.layers;
+  w.architecture.feed_forward_layers = 0;
+  w.work = Work::kForwardBackward;
+  using enum Phase;
+  const KernelList list = ExpandKernels(w);
+  const int64_t made =
+      list.Counts(kForward).matrix_flops + list.Counts(kBackward).matrix_flops;
+  const int64_t states = 2LL * 256 * kScanWidth * 128;
+  const int64_t scores = 2LL * 256 * 8 * 128 * 128;
+  const int64_t unasked = 2LL * 256 * kScanWidth * kTokenWidth;
+  CHECK(MicroBatchModelFlops(w) == made - 52 * (states + scores + unasked));
+}
+
 // In bf16, a token: without an adapter what its first product made, what the
 // scan gave, a root a group and the norm before; with one what that took, and X
 // A. PEFT's adapters in fp32 have a narrow copy in place of it.
