@@ -172,7 +172,8 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
         "s.yaml:7:41: trainable.lora.matrices: unknown matrix \"valeu\"; did "
         "you mean \"value\"?; known: query, key, value, output, "
         "feed_forward_gate, feed_forward_in, feed_forward_out, query_down, "
-        "query_up, key_value_down, key_value_up");
+        "query_up, key_value_down, key_value_up, state_space_in, "
+        "state_space_out, expert_latent_in, expert_latent_out");
   // A key that nobody knows is named before one that is missing beside it.
   CHECK(Message(Replaced("epochs: 3",
                          "epochs: 3\ntrainable: { lora: { droput: 0.05 } }"))
@@ -239,7 +240,8 @@ TEST_CASE("bad files say what is wrong, where") {
         "narrow_weights, next_token_blocks, notes, operation_checkpointing, "
         "optimizer, padding, "
         "parallel, power_limit, precision, "
-        "predictions_per_sequence, run, source, stack, stochastic_rounding, "
+        "predictions_per_sequence, run, shared_next_token, source, stack, "
+        "stochastic_rounding, "
         "target_length, task, trainable, wide_blocks, work");
   CHECK(Message(Replaced("epochs: 3", "epochs: 3\nepochs: 4")) ==
         "s.yaml:7:1: duplicate key \"epochs\"; first at 6:1");
