@@ -332,8 +332,8 @@ void ValidateDeltaRule(const Architecture& a) {
   RequireCount(a.delta_chunk, 1, kLongestSequence, "model.delta_chunk");
 }
 
-// Blocks that are no Transformer's: of state spaces or the delta rule, or of one
-// part each.
+// Blocks that are no Transformer's: of state spaces or the delta rule, or of
+// one part each.
 void ValidateOtherBlocks(const Architecture& a) {
   RequireCount(a.feed_forward_layers,
                0,

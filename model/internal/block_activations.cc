@@ -296,8 +296,8 @@ int64_t DeltaRuleBytes(const Workload& w, int64_t tokens) {
   const int64_t chunk = std::min(a.delta_chunk, w.sequence_length);
   const int64_t narrow = a.delta_channels() + 2 * key_heads * a.delta_key_size +
                          4 * a.delta_value_width() + heads * (chunk + 1);
-  // In fp32: what softplus took and gave, sums of g, the norm's roots; and those
-  // of queries and keys.
+  // In fp32: what softplus took and gave, sums of g, the norm's roots; and
+  // those of queries and keys.
   const int64_t wide = 4 * heads + 2 * a.delta_key_heads;
   bytes += tokens * (narrow * width.element + wide * kSingle);
   // Layers of a library have the norm as a module of its own, whose result the

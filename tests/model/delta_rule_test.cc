@@ -187,8 +187,9 @@ TEST_CASE("what stacks launch around the delta rule") {
 }
 
 // In bf16: what the norm gave; what the convolution took; queries, keys and
-// values; the result, its gate and what its norm gave; 64 of an inverse and beta
-// a head; in fp32 four numbers a head of values, one a head of queries and keys.
+// values; the result, its gate and what its norm gave; 64 of an inverse and
+// beta a head; in fp32 four numbers a head of values, one a head of queries and
+// keys.
 TEST_CASE("what the delta rule keeps, by hand") {
   Workload w = Qwen9b(kTokens);
   const int64_t narrow = kHidden + 2 * kChannels + 3 * kValues + kHeads * 65;
@@ -209,8 +210,8 @@ TEST_CASE("what the delta rule keeps, by hand") {
   autocast.architecture.delta_joint_projections = true;
   CHECK(copies - LayerActivationBytes(autocast, kDelta) ==
         2 * kTokens * kHidden * 2);
-  // Megatron-LM keeps queries and keys of each head of values, and what its norm
-  // gave before the gate.
+  // Megatron-LM keeps queries and keys of each head of values, and what its
+  // norm gave before the gate.
   Workload megatron = w;
   megatron.stack.fusion = Fusion::kMegatron;
   megatron.optimizer.implementation = OptimizerImplementation::kFused;

@@ -12,8 +12,8 @@
 namespace trainfare::model::internal {
 namespace {
 
-// Operations of PyTorch from a and b to how a head decays (g) and writes (beta),
-// and back: each is a launch over numbers of heads.
+// Operations of PyTorch from a and b to how a head decays (g) and writes
+// (beta), and back: each is a launch over numbers of heads.
 constexpr int64_t kGateOperations = 8;
 // Squares, their sum and a product; backward a sum more and two products.
 constexpr int64_t kUnitNormFlops = 3;
@@ -156,9 +156,9 @@ void Updates(Pass& pass, const DeltaChunks& c) {
         c.steps()});
 }
 
-// One chunk after another: u - w S, and S + K^T of it, where S is the state that
-// stays on chip; so that sequences, heads and columns of values alone are beside
-// each other.
+// One chunk after another: u - w S, and S + K^T of it, where S is the state
+// that stays on chip; so that sequences, heads and columns of values alone are
+// beside each other.
 void Recurrence(Pass& pass, const DeltaChunks& c) {
   Push(pass,
        {"chunk recurrence",
@@ -187,7 +187,8 @@ void RuleOutputs(Pass& pass, const DeltaChunks& c) {
         c.pairs()});
 }
 
-// Gradients of the values through the outputs of their own chunk: K Q^T by them.
+// Gradients of the values through the outputs of their own chunk: K Q^T by
+// them.
 void ValuesBackward(Pass& pass, const DeltaChunks& c) {
   const int64_t value = c.a.delta_value_size;
   const int64_t products = c.chunk * (c.a.delta_key_size + value);
@@ -202,8 +203,8 @@ void ValuesBackward(Pass& pass, const DeltaChunks& c) {
         c.pairs()});
 }
 
-// Recurrence() from the last chunk to the first: gradients of the values through
-// the states, and of these by queries and by what was taken off.
+// Recurrence() from the last chunk to the first: gradients of the values
+// through the states, and of these by queries and by what was taken off.
 void RecurrenceBackward(Pass& pass, const DeltaChunks& c) {
   Push(pass,
        {"chunk recurrence gradient",

@@ -9,8 +9,9 @@
 
 namespace trainfare::model::internal {
 
-// One kernel of products over chunks on chip, `batch` times m x n x k, with what
-// its operands are scaled by: exponentials of differences of sums over time.
+// One kernel of products over chunks on chip, `batch` times m x n x k, with
+// what its operands are scaled by: exponentials of differences of sums over
+// time.
 struct ChunkProduct {
   KernelName name;
   int64_t batch = 0;

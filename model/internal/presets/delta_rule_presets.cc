@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kLongest = 262'144;
 constexpr int64_t kWords = 248320;  // of Qwen3.5
 
-// Qwen Team 2025, Qwen3-Next: three blocks of four by the delta rule of heads of
-// 128, 16 of keys; heads of 256 in attention, of which a quarter rotates.
+// Qwen Team 2025, Qwen3-Next: three blocks of four by the delta rule of heads
+// of 128, 16 of keys; heads of 256 in attention, of which a quarter rotates.
 Architecture DeltaQwen(std::string name,
                        const Dimensions& d,
                        int64_t value_heads) {

@@ -572,8 +572,8 @@ TEST_CASE("blocks of a config.json that share their weights") {
         "hidden_dropout_prob: expected 0, got 0.1; nothing else is counted");
 }
 
-// A part of a head rotates, whichever of two keys says so; blocks that all attend
-// need no heads of the delta rule.
+// A part of a head rotates, whichever of two keys says so; blocks that all
+// attend need no heads of the delta rule.
 TEST_CASE("a config.json of the delta rule says what mixes tokens") {
   const auto read = [](std::string_view keys) {
     return Read(fmt::format(R"({{"model_type": "qwen3_5_text", {}
