@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hardware/files/config_json.h"
@@ -176,14 +177,22 @@ std::vector<std::string> BlocksOf(const ConfigJson& c,
       blocks.push_back(one.is_string() ? one.get<std::string>() : "");
     }
   } else {
-    for (const char letter : c.Text(letters, ""))
-      blocks.emplace_back(1, letter);
+    for (const char letter : c.Text(letters, "")) {
+      blocks.push_back(std::string(1, letter));
+    }
   }
+  constexpr auto kLettersOfWords =
+      std::to_array<std::pair<std::string_view, char>>(
+          {{"mamba", 'M'},
+           {"linear_attention", 'M'},
+           {"attention", '*'},
+           {"full_attention", '*'},
+           {"mlp", '-'},
+           {"moe", 'E'}});
   for (std::string& block : blocks) {
-    if (block == "mamba" || block == "linear_attention") block = "M";
-    if (block == "attention" || block == "full_attention") block = "*";
-    if (block == "mlp") block = "-";
-    if (block == "moe") block = "E";
+    for (const auto& [word, letter] : kLettersOfWords) {
+      if (block == word) block = std::string(1, letter);
+    }
   }
   return blocks;
 }
