@@ -44,6 +44,7 @@ void ForEachAdapted(const Workload& w, const With& with) {
   each(AdaptedOfFeedForward(w, a.intermediate),
        a.feed_forwards() - with_experts + a.decoder_layers);
   each(AdaptedOfStateSpace(w), a.state_space_layers);
+  each(AdaptedOfDeltaRule(w), a.delta_rule_layers);
   each(AdaptedOfExpert(w), with_experts * a.experts);
   each(AdaptedOfLatent(w), with_experts);
   if (a.shared_intermediate > 0) {
@@ -60,6 +61,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const auto expert = AdaptedOfExpert(w);
   const auto latent = AdaptedOfLatent(w);
   const auto state_space = AdaptedOfStateSpace(w);
+  const auto delta_rule = AdaptedOfDeltaRule(w);
   const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
   for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
     const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
@@ -78,6 +80,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
     const BlockParts parts = a.parts_of(layer - 1);
     if (parts.mixer == Mixer::kAttention) append(attention);
     if (parts.mixer == Mixer::kStateSpace) append(state_space);
+    if (parts.mixer == Mixer::kDeltaRule) append(delta_rule);
     if (parts.feed_forward == FeedForwardKind::kDense) append(dense);
     if (!parts.experts()) continue;
     for (int64_t i = 0; i < a.experts; ++i) append(expert, /*routed=*/true);
@@ -113,6 +116,9 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
     m.output = true;
   }
   m.state_space_in = m.state_space_out = a.state_space_layers > 0;
+  const bool delta = a.delta_rule_layers > 0;
+  m.delta_rule_in = m.delta_rule_write = m.delta_rule_out = delta;
+  m.delta_rule_gate = m.delta_rule_decay = delta && !a.delta_joint_projections;
   const bool widens = a.feed_forwards() + a.decoder_layers > 0;
   m.feed_forward_gate = widens && a.gated;
   m.feed_forward_in = m.feed_forward_out = widens;
@@ -123,7 +129,10 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
 void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
   LoraMatrices& named = trainable.lora;
   if (named.out_proj) {
-    (a.state_space_layers > 0 ? named.state_space_out : named.output) = true;
+    bool& out = a.state_space_layers > 0  ? named.state_space_out
+                : a.delta_rule_layers > 0 ? named.delta_rule_out
+                                          : named.output;
+    out = true;
     named.out_proj = false;
   }
   if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
@@ -224,6 +233,30 @@ std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& w) {
         {"state_space_in", a.hidden, a.state_projection_width(), false}},
        {&M::state_space_out,
         {"state_space_out", a.state_width(), a.hidden, false}}});
+}
+
+std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& w) {
+  using M = LoraMatrices;
+  const Architecture& a = w.architecture;
+  const int64_t h = a.hidden;
+  const int64_t heads = a.delta_value_heads;
+  const int64_t gate = a.delta_value_width();
+  if (RulesOf(w).block == BlockKernels::kHandFused) {
+    return Chosen(w,
+                  {{&M::delta_rule_in,
+                    {"delta_rule_in", h, a.delta_projection_width(), false}},
+                   {&M::delta_rule_out, {"delta_rule_out", gate, h, false}}});
+  }
+  const bool joint = a.delta_joint_projections;
+  return Chosen(
+      w,
+      {{&M::delta_rule_in,
+        {"delta_rule_in", h, a.delta_channels() + (joint ? gate : 0), false}},
+       {&M::delta_rule_gate, {"delta_rule_gate", h, gate, false}},
+       {&M::delta_rule_write,
+        {"delta_rule_write", h, (joint ? 2 : 1) * heads, false}},
+       {&M::delta_rule_decay, {"delta_rule_decay", h, heads, false}},
+       {&M::delta_rule_out, {"delta_rule_out", gate, h, false}}});
 }
 
 bool OneAdapterOfProjections(const Workload& w) {

@@ -61,6 +61,9 @@ std::vector<AdaptedMatrix> AdaptedOfFeedForward(const Workload& workload,
 std::vector<AdaptedMatrix> AdaptedOfExpert(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfLatent(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& workload);
+// Layers of a library have one product of all first ones of the delta rule, with
+// one adapter.
+std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& workload);
 
 // Whether a state space's last product is a module of its own, as in layers of a
 // library (MambaMixer of Megatron-LM), that an adapter may stand beside and that

@@ -469,6 +469,7 @@ void ValidateSharedBlocks(const Workload& w) {
 // What of a model tells which matrices it has.
 std::string_view WhatModelHas(const Architecture& a) {
   if (a.state_space_layers > 0) return "beside state spaces";
+  if (a.delta_rule_layers > 0) return "beside the delta rule";
   return a.latent() ? "in latent attention" : "without latent attention";
 }
 

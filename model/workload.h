@@ -36,11 +36,19 @@ struct LoraMatrices {
   // The first and the last product of a state space.
   bool state_space_in = false;
   bool state_space_out = false;
+  // Of the delta rule: what makes queries, keys and values, and their gate where
+  // that comes with them; that gate apart; how heads write, and decay with it or
+  // apart; and the last product.
+  bool delta_rule_in = false;
+  bool delta_rule_gate = false;
+  bool delta_rule_write = false;
+  bool delta_rule_decay = false;
+  bool delta_rule_out = false;
   // What narrows tokens for experts of a latent width, and widens their sum.
   bool expert_latent_in = false;
   bool expert_latent_out = false;
-  // What Transformers calls out_proj, which is of attention in one model and of
-  // state spaces in another (NameUsualMatrices).
+  // What Transformers calls out_proj, which is of attention in one model, of state
+  // spaces or of the delta rule in another (NameUsualMatrices).
   bool out_proj = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
 };

@@ -282,20 +282,46 @@ int64_t StateSpaceBytes(const Workload& w, int64_t tokens) {
   return bytes + NormBytes(w, tokens);
 }
 
+namespace {
+
+// How often the first products of the delta rule keep what they take: once, or
+// under autocast a copy each.
+int64_t DeltaRuleInputs(const Workload& w) {
+  using M = LoraMatrices;
+  int64_t inputs = 0;
+  for (bool M::*const matrix : {&M::delta_rule_in,
+                                &M::delta_rule_gate,
+                                &M::delta_rule_write,
+                                &M::delta_rule_decay}) {
+    const bool apart = matrix == &M::delta_rule_in ||
+                       matrix == &M::delta_rule_write ||
+                       !w.architecture.delta_joint_projections;
+    if (apart && KeepsInput(w, matrix)) ++inputs;
+  }
+  const bool copies =
+      Widths(w).autocast && RulesOf(w).block != BlockKernels::kHandFused;
+  return copies ? inputs : std::min<int64_t>(inputs, 1);
+}
+
+}  // namespace
+
 int64_t DeltaRuleBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const bool hand_fused = RulesOf(w).block == BlockKernels::kHandFused;
   const int64_t heads = a.delta_value_heads;
-  // Under autocast each of the first products has a copy of its own.
-  const int64_t products = a.delta_joint_projections ? 2 : 4;
-  const int64_t inputs = width.autocast && !hand_fused ? products : 1;
-  int64_t bytes = inputs * w.part.OfTokens(tokens) * a.hidden * width.element;
+  int64_t bytes =
+      DeltaRuleInputs(w) * w.part.OfTokens(tokens) * a.hidden * width.element;
   // Megatron-LM gives each head of values queries and keys of its own.
   const int64_t key_heads = hand_fused ? heads : a.delta_key_heads;
   const int64_t chunk = std::min(a.delta_chunk, w.sequence_length);
+  // The result, its gate and what the norm makes of them, of which the last is
+  // what the last product takes; and values.
+  const int64_t of_values =
+      KeepsInput(w, &LoraMatrices::delta_rule_out) ? 4 : 3;
   const int64_t narrow = a.delta_channels() + 2 * key_heads * a.delta_key_size +
-                         4 * a.delta_value_width() + heads * (chunk + 1);
+                         of_values * a.delta_value_width() +
+                         heads * (chunk + 1);
   // In fp32: what softplus took and gave, sums of g, the norm's roots; and
   // those of queries and keys.
   const int64_t wide = 4 * heads + 2 * a.delta_key_heads;
@@ -303,6 +329,7 @@ int64_t DeltaRuleBytes(const Workload& w, int64_t tokens) {
   // Layers of a library have the norm as a module of its own, whose result the
   // gate takes.
   if (hand_fused) bytes += tokens * a.delta_value_width() * width.element;
+  bytes += AdapterBytes(w, AdaptedOfDeltaRule(w), tokens, tokens);
   bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
   return bytes + NormBytes(w, tokens);
 }

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
 #include "model/activations.h"
 #include "model/architecture.h"
@@ -11,6 +13,7 @@
 #include "model/presets.h"
 #include "model/sharding.h"
 #include "model/split.h"
+#include "model/trainable.h"
 #include "model/transients.h"
 #include "tests/model/decoder_workloads.h"
 #include "tests/model/refusal.h"
@@ -310,6 +313,69 @@ TEST_CASE("units of shards are blocks of the delta rule and of attention") {
         67'408'064 + 3 * kHidden * 12288 + kHidden);
 }
 
+// docs/models/delta_rule.md, "Adapters"; PEFT 0.21 counts as many of Qwen3.5
+// 0.8B, of rank 16.
+TEST_CASE("adapters beside the delta rule, by hand") {
+  const auto adapted = [](std::string_view preset,
+                          std::initializer_list<std::string_view> modules,
+                          Fusion fusion = Fusion::kEager) {
+    Workload w = Narrow(preset, 1, kTokens);
+    w.stack.fusion = fusion;
+    w.trainable.lora_rank = 16;
+    for (const std::string_view module : modules) {
+      AddLoraMatrix(module, w.trainable.lora);
+    }
+    NameUsualMatrices(w.architecture, w.trainable);
+    NameAllMatrices(w.architecture, fusion, w.trainable);
+    CHECK(RefusalOf(w).empty());
+    return w;
+  };
+  const auto count = [&](std::initializer_list<std::string_view> modules) {
+    return AdapterParameters(adapted("qwen3.5-0.8b", modules));
+  };
+  CHECK(count({"in_proj_qkv", "out_proj"}) == 2'949'120);
+  CHECK(count({"in_proj_a", "in_proj_z"}) == 1'184'256);
+  CHECK(count({"q_proj", "v_proj"}) == 638'976);
+  CHECK(count({"all-linear"}) == 10'822'656);
+  // 18 blocks of the rule, 6 of attention, 24 feed-forwards.
+  const int64_t delta =
+      16 * ((1024 + 6144) + 2 * (1024 + 2048) + 2 * (1024 + 16));
+  const int64_t attention =
+      16 * ((1024 + 4096) + 2 * (1024 + 512) + (2048 + 1024));
+  CHECK(18 * delta + 6 * attention + 24 * 3 * 16 * (1024 + 3584) == 10'822'656);
+  // Qwen3-Next has two first products, Megatron-LM one of all.
+  const Workload two =
+      adapted("qwen3-next-80b-a3b", {"in_proj_qkvz", "in_proj_ba"});
+  CHECK(AdapterParameters(two) == 36 * 16 * ((2048 + 12288) + (2048 + 64)));
+  const Workload one =
+      adapted("qwen3-next-80b-a3b", {"in_proj_qkvz"}, Fusion::kMegatron);
+  CHECK(AdapterParameters(one) == 36 * 16 * (2048 + 12352));
+  // Frozen products make no gradients of weights; those of adapters are thin.
+  const Workload all = adapted("qwen3.5-0.8b", {"all-linear"});
+  Workload whole = all;
+  whole.trainable = {};
+  CHECK(SumsOf(all, "weight gradient", Phase::kBackward).launches == 0);
+  CHECK(SumsOf(whole, "weight gradient", Phase::kBackward).launches > 0);
+  // Without adapters beside them the first products keep no input, nor the last
+  // what it took.
+  const Workload few = adapted("qwen3.5-0.8b", {"q_proj"});
+  CHECK(LayerActivationBytes(whole, kDelta) -
+            LayerActivationBytes(few, kDelta) >=
+        kTokens * (1024 + 2048) * 2);
+}
+
+// Twelve of 24 blocks of the rule, four of eight of attention.
+TEST_CASE("stages have their share of blocks of the delta rule") {
+  Workload w = Qwen9b(kTokens);
+  w.parallel = {.data = 2, .pipeline = 2};
+  CHECK(RefusalOf(w).empty());
+  const Architecture lower = OfStage(w, 0).architecture;
+  const Architecture upper = OfStage(w, 1).architecture;
+  CHECK(lower.delta_rule_layers + upper.delta_rule_layers == 24);
+  CHECK(lower.attention_layers() + upper.attention_layers() == 8);
+  CHECK(lower.delta_rule_layers == 12);
+}
+
 TEST_CASE("what is not counted of the delta rule is refused by its name") {
   const Workload w = Qwen9b(kTokens);
   CHECK(RefusalOf(w).empty());
@@ -321,12 +387,14 @@ TEST_CASE("what is not counted of the delta rule is refused by its name") {
   CHECK(refusal([](Workload& v) { v.parallel.context = 2; }) ==
         "parallel.context: expected 1 of a model with delta_rule_layers, got "
         "2");
-  CHECK(refusal([](Workload& v) { v.parallel.pipeline = 2; }) ==
-        "parallel.pipeline: expected 1 of a model with delta_rule_layers, "
-        "whose stages are not known, got 2");
-  CHECK(refusal([](Workload& v) { v.trainable.lora_rank = 8; }) ==
-        "trainable.lora: expected none with model.delta_rule_layers, where it "
-        "is not counted");
+  CHECK(refusal([](Workload& v) {
+          v.trainable.lora_rank = 8;
+          v.trainable.lora.state_space_in = true;
+        }) ==
+        "trainable.lora.matrices: expected some of query, key, value, output, "
+        "feed_forward_gate, feed_forward_in, feed_forward_out, delta_rule_in, "
+        "delta_rule_gate, delta_rule_write, delta_rule_decay, delta_rule_out "
+        "beside the delta rule, got state_space_in");
   CHECK(refusal([](Workload& v) { v.architecture.next_token_blocks = 1; }) ==
         "model.delta_rule_layers: expected 0 beside next_token_blocks");
   CHECK(refusal([](Workload& v) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/internal/passes/adapters.h"
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/gated_mixers.h"
 #include "model/internal/passes/norms.h"
@@ -67,6 +68,7 @@ int64_t DepthOf(int64_t multiply_adds, int64_t columns) {
 
 struct DeltaProduct {
   KernelName name;
+  Matrix matrix;
   int64_t outputs;
 };
 // Megatron-LM has one matrix (megatron/core/ssm/gated_delta_net.py),
@@ -74,15 +76,21 @@ struct DeltaProduct {
 std::vector<DeltaProduct> FirstProducts(const Pass& pass) {
   const Architecture& a = pass.architecture;
   constexpr KernelName kInput = "delta input projection";
-  if (pass.HandFused()) return {{kInput, a.delta_projection_width()}};
+  if (pass.HandFused())
+    return {{kInput, Matrix::kDeltaRuleIn, a.delta_projection_width()}};
   if (a.delta_joint_projections) {
-    return {{kInput, a.delta_channels() + a.delta_value_width()},
-            {"delta write projection", 2 * a.delta_value_heads}};
+    return {{kInput,
+             Matrix::kDeltaRuleIn,
+             a.delta_channels() + a.delta_value_width()},
+            {"delta write projection",
+             Matrix::kDeltaRuleWrite,
+             2 * a.delta_value_heads}};
   }
-  return {{kInput, a.delta_channels()},
-          {"delta gate projection", a.delta_value_width()},
-          {"delta write projection", a.delta_value_heads},
-          {"delta decay projection", a.delta_value_heads}};
+  return {
+      {kInput, Matrix::kDeltaRuleIn, a.delta_channels()},
+      {"delta gate projection", Matrix::kDeltaRuleGate, a.delta_value_width()},
+      {"delta write projection", Matrix::kDeltaRuleWrite, a.delta_value_heads},
+      {"delta decay projection", Matrix::kDeltaRuleDecay, a.delta_value_heads}};
 }
 
 // Heads of a joint product lie by keys, and are laid out anew by operations.
@@ -298,6 +306,7 @@ void DeltaRuleForward(Pass& pass, int64_t tokens) {
   for (const DeltaProduct& product : FirstProducts(pass)) {
     CastOperand(pass, tokens * a.hidden);
     BlockGemm(pass, product.name, tokens, product.outputs, a.hidden);
+    AdapterForward(pass, product.matrix, tokens, product.outputs, a.hidden);
   }
   if (ReordersHeads(pass)) {
     CopyHeads(pass, tokens * (2 * a.delta_channels() + a.delta_value_width()));
@@ -314,6 +323,8 @@ void DeltaRuleForward(Pass& pass, int64_t tokens) {
   GatedNorm(pass, c.steps(), c.values());
   BlockGemm(
       pass, "delta output projection", tokens, a.hidden, a.delta_value_width());
+  AdapterForward(
+      pass, Matrix::kDeltaRuleOut, tokens, a.hidden, a.delta_value_width());
   ResidualAndNormForward(pass, tokens);
 }
 
@@ -341,7 +352,7 @@ void DeltaRuleBackward(Pass& pass, int64_t tokens) {
   for (auto product = products.rbegin(); product != products.rend();
        ++product) {
     LinearBackward(pass,
-                   Matrix::kDeltaRuleIn,
+                   product->matrix,
                    tokens,
                    product->outputs,
                    a.hidden,

@@ -58,7 +58,15 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
     case Matrix::kExpertLatentOut:
       return &LoraMatrices::expert_latent_out;
     case Matrix::kDeltaRuleIn:
+      return &LoraMatrices::delta_rule_in;
+    case Matrix::kDeltaRuleGate:
+      return &LoraMatrices::delta_rule_gate;
+    case Matrix::kDeltaRuleWrite:
+      return &LoraMatrices::delta_rule_write;
+    case Matrix::kDeltaRuleDecay:
+      return &LoraMatrices::delta_rule_decay;
     case Matrix::kDeltaRuleOut:
+      return &LoraMatrices::delta_rule_out;
     case Matrix::kNextToken:
     case Matrix::kPooler:
     case Matrix::kTaskHead:
