@@ -99,6 +99,20 @@ std::vector<UnitOfParts> OtherUnits(const Workload& w,
   return units;
 }
 
+// A block that predicts tokens further; one more has no weights of its own where
+// they share these.
+ShardUnit NextTokenUnit(Workload& w,
+                        const BlockCounts& counts,
+                        const ShardUnit& whole) {
+  BlockCounts others = counts;
+  if (w.architecture.shared_next_token) {
+    others.next_token = 0;
+    return Without(whole, WholeOf(w, others));
+  }
+  ++others.next_token;
+  return Without(WholeOf(w, others), whole);
+}
+
 }  // namespace
 
 bool MastersAreShard(const Workload& w) {
@@ -166,12 +180,7 @@ ShardUnits ShardUnitsOf(const Workload& w) {
     append(more({layers, dense, decoder + 1, next_token}), decoder);
   }
   if (next_token > 0) {
-    // One more of them has no weights of its own where they share these.
-    BlockCounts others = counts;
-    others.next_token += a.shared_next_token ? -next_token : 1;
-    append(a.shared_next_token ? Without(whole, WholeOf(other, others))
-                               : more(others),
-           a.next_token_weights());
+    append(NextTokenUnit(other, counts, whole), a.next_token_weights());
   }
   units.root = whole;
   if (!w.trainable.everything()) units.root.trained = TrainableParameters(w);

@@ -249,6 +249,21 @@ void ReadNextToken(const ConfigJson& c, Architecture& a) {
                      a.experts > 0 ? "experts" : "a feed-forward"));
 }
 
+// Their keys are known to files without experts, too.
+void ReadExperts(const ConfigJson& c, Architecture& a) {
+  const int64_t per_token = c.Count("num_experts_per_tok", 2);
+  const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
+  const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
+                         c.Count("n_shared_experts", 1);
+  const int64_t latent = c.Count("moe_latent_size", 0);
+  if (a.experts == 0) return;
+  a.experts_per_token = per_token;
+  a.expert_intermediate = width;
+  a.shared_intermediate = shared;
+  a.expert_latent = latent;
+  c.Expect("mlp_bias", false);
+}
+
 // NVIDIA 2025, "Nemotron-H": a part a block, and no positions.
 Architecture ReadNemotronH(const ConfigJson& c) {
   Architecture usual = UsualHeads(8);
@@ -272,18 +287,7 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   }
   a.experts = c.Count("n_routed_experts", 0);
   ReadBlocks(c, a);
-  const int64_t per_token = c.Count("num_experts_per_tok", 2);
-  const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
-  const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
-                         c.Count("n_shared_experts", 1);
-  const int64_t latent = c.Count("moe_latent_size", 0);
-  if (a.experts > 0) {
-    a.experts_per_token = per_token;
-    a.expert_intermediate = width;
-    a.shared_intermediate = shared;
-    a.expert_latent = latent;
-    c.Expect("mlp_bias", false);
-  }
+  ReadExperts(c, a);
   ReadNextToken(c, a);
   const StateSpaceKeys keys{.heads = "mamba_num_heads",
                             .head_size = "mamba_head_dim",

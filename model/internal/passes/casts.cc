@@ -48,13 +48,10 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
               count * (products * CastLaunches(w, a.attention_bias) +
                        CastLaunches(w, a.output_bias)));
   };
-  const auto widened =
-      [&](int64_t count, int64_t rows, int64_t intermediate, bool bias) {
-        casts.Add(count * feed_forward * rows * intermediate,
-                  count * matrices * CastLaunches(w, bias));
-      };
-  const auto dense = [&](int64_t count, int64_t intermediate, bool bias) {
-    widened(count, h, intermediate, bias);
+  // Of so many elements in each product.
+  const auto dense = [&](int64_t count, int64_t elements, bool bias) {
+    casts.Add(count * feed_forward * elements,
+              count * matrices * CastLaunches(w, bias));
   };
   const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
   const int64_t upper = a.next_token_weights();
@@ -69,19 +66,18 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
   dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) - with_experts,
-        a.intermediate,
+        h * a.intermediate,
         a.feed_forward_bias);
   if (a.experts > 0) {
     casts.Add(with_experts * h * a.scored_experts(), with_experts);
-    widened(with_experts * a.experts,
-            a.expert_width(),
-            a.expert_intermediate,
-            a.expert_bias);
+    dense(with_experts * a.experts,
+          a.expert_width() * a.expert_intermediate,
+          a.expert_bias);
     if (a.expert_latent > 0) {
       casts.Add(with_experts * 2 * h * a.expert_latent, 2 * with_experts);
     }
     if (a.shared_intermediate > 0) {
-      dense(with_experts, a.shared_intermediate, false);
+      dense(with_experts, h * a.shared_intermediate, false);
     }
   }
   if (pass.FusedPasses()) {
