@@ -115,6 +115,7 @@ std::string UnusualDimensions(const model::Architecture& a) {
       a.separate_projections,
       usual.separate_projections);
   add("classifier dense", a.classifier_dense, usual.classifier_dense);
+  add("shared next-token", a.shared_next_token, usual.shared_next_token);
   const auto usual_block = model::BlockTexts(usual);
   for (const auto& [name, value] : model::BlockTexts(a)) {
     if (value != usual_block.at(name)) {
