@@ -14,7 +14,7 @@
 namespace trainfare::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 15>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 20>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
