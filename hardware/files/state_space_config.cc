@@ -164,23 +164,9 @@ Architecture ReadBamba(const ConfigJson& c) {
 constexpr const char* kLetters = "hybrid_override_pattern";
 constexpr const char* kWords = "layers_block_type";
 
-// Blocks by their letters or their words, which files of Transformers 5 spell
-// anew.
-std::vector<std::string> BlocksOf(const ConfigJson& c,
-                                  const char* words,
-                                  const char* letters) {
-  std::vector<std::string> blocks;
-  if (c.Has(words)) {
-    const json& list = c.At(words);
-    if (!list.is_array()) c.Expected(words, "a list of words", list);
-    for (const json& one : list) {
-      blocks.push_back(one.is_string() ? one.get<std::string>() : "");
-    }
-  } else {
-    for (const char letter : c.Text(letters, "")) {
-      blocks.push_back(std::string(1, letter));
-    }
-  }
+// The letter of a block's word, which files of Transformers 5 spell anew; any
+// other word as it is.
+std::string LetterOf(const std::string& word) {
   constexpr auto kLettersOfWords =
       std::to_array<std::pair<std::string_view, char>>(
           {{"mamba", 'M'},
@@ -189,10 +175,27 @@ std::vector<std::string> BlocksOf(const ConfigJson& c,
            {"full_attention", '*'},
            {"mlp", '-'},
            {"moe", 'E'}});
-  for (std::string& block : blocks) {
-    for (const auto& [word, letter] : kLettersOfWords) {
-      if (block == word) block = std::string(1, letter);
+  for (const auto& [known, letter] : kLettersOfWords) {
+    if (word == known) return std::string(1, letter);
+  }
+  return word;
+}
+
+// Blocks by their letters or their words.
+std::vector<std::string> BlocksOf(const ConfigJson& c,
+                                  const char* words,
+                                  const char* letters) {
+  std::vector<std::string> blocks;
+  if (!c.Has(words)) {
+    for (const char letter : c.Text(letters, "")) {
+      blocks.push_back(std::string(1, letter));
     }
+    return blocks;
+  }
+  const json& list = c.At(words);
+  if (!list.is_array()) c.Expected(words, "a list of words", list);
+  for (const json& one : list) {
+    blocks.push_back(one.is_string() ? LetterOf(one.get<std::string>()) : "");
   }
   return blocks;
 }
