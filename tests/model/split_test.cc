@@ -1,4 +1,5 @@
 #include "model/split.h"
+#include "model/trainable.h"
 
 #include <doctest/doctest.h>
 
