@@ -229,7 +229,8 @@ int64_t RankMemory::GradientsAboveLowest() const {
   const Architecture& a = w_.architecture;
   const int64_t blocks =
       LayersWithBackward(w_) + a.decoder_layers + a.next_token_weights();
-  if (trained_ == 0 || blocks == 0 || w_.optimizer.in_backward) return 0;
+  if (trained_ == 0 || blocks == 0) return 0;
+  if (w_.optimizer.in_backward) return TiedOutputGradient();
   if (SumsGradientsWide(w_)) return gradient_bytes_;
   int64_t above = (trained_ - EmbeddingCopies(w_)) / blocks * (blocks - 1) +
                   OutputCopies(w_);
@@ -302,6 +303,21 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
+// Its product reads the logits' gradient, which is there as long.
+int64_t RankMemory::OutputGradient() const {
+  const Architecture& a = w_.architecture;
+  const bool made = w_.optimizer.in_backward && PredictsVocabulary(w_) &&
+                    w_.trainable.everything();
+  if (!made) return 0;
+  return ShareOf(a.vocabulary * a.word_width(), w_.parallel) *
+         GradientWidth(w_);
+}
+
+// Autograd adds both gradients of the table up before it hands them on.
+int64_t RankMemory::TiedOutputGradient() const {
+  return w_.architecture.untied_output ? 0 : OutputGradient();
+}
+
 // Tables beside all gradients where that of the word table is made: what is
 // added to a gradient that stands; of a table that is the output layer, too, the
 // logits' gradient and the embeddings', whose sum is a third (autograd's
@@ -318,6 +334,7 @@ Moment RankMemory::ForwardEnd(const ActivationBytes& activations) const {
   return BetweenPasses(MemoryMoment::kForward,
                        CopiesAt::kForwardEnd,
                        ForwardLogitBytes(w_),
+                       StandingGradients(),
                        activations);
 }
 
@@ -325,18 +342,20 @@ Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return BetweenPasses(MemoryMoment::kBackwardStart,
                        CopiesAt::kLoss,
                        LogitBytes(w_),
+                       StandingGradients() + OutputGradient(),
                        activations);
 }
 
 Moment RankMemory::BetweenPasses(MemoryMoment moment,
                                  CopiesAt at,
                                  int64_t logits,
+                                 int64_t gradients,
                                  const ActivationBytes& activations) const {
   return DuringBackward(moment,
                         {false,
                          gathered_.at_loss,
                          WeightCopyBytes(at, gathered_.at_loss),
-                         StandingGradients(),
+                         gradients,
                          activations.kept + activations.head,
                          logits,
                          0});
@@ -352,7 +371,9 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
        gathered_.at_block,
        WeightCopyBytes(CopiesAt::kLastBlock, gathered_.at_block),
        // An output layer that trains beside adapters has its own by then.
-       std::max(StandingGradients(), GradientBytesOfSome(OutputCopies(w_))),
+       std::max({StandingGradients(),
+                 GradientBytesOfSome(OutputCopies(w_)),
+                 TiedOutputGradient()}),
        activations.kept + activations.anew,
        0,
        BlockGradientBytes(w_, a.parts_of(a.layers - 1)) +

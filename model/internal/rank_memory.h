@@ -96,10 +96,15 @@ class RankMemory {
   Moment BetweenPasses(MemoryMoment moment,
                        CopiesAt at,
                        int64_t logits,
+                       int64_t gradients,
                        const ActivationBytes& activations) const;
   int64_t GradientBytesOf() const;
   int64_t SummedGradients() const;
   int64_t StandingGradients() const;
+  // Of the output layer, where tensors are updated in the pass backward; of a
+  // table that tokens are looked up in, too, it stands to the end.
+  int64_t OutputGradient() const;
+  int64_t TiedOutputGradient() const;
   int64_t WholeTables() const;
   int64_t GradientsAboveLowest() const;
   // Of so many of the parameters that train.

@@ -493,7 +493,18 @@ TEST_CASE("an update in the pass backward keeps one gradient, by hand") {
   Validate(w);
   const internal::RankMemory rank(w, kGpu);
   CHECK(gradients(rank.OptimizerStep()) == Byte(788'004'864.0));
-  CHECK(gradients(rank.LowestBlock(Activations(w).lowest)) == Byte(0.0));
+  // The table's gradient by the logits waits for that by the tokens.
+  CHECK(gradients(rank.Loss(Activations(w))) == Byte(788'004'864.0));
+  CHECK(gradients(rank.LowestBlock(Activations(w).lowest)) ==
+        Byte(788'004'864.0));
+  {
+    Workload untied = w;
+    untied.architecture.untied_output = true;
+    const internal::RankMemory of_untied(untied, kGpu);
+    CHECK(gradients(of_untied.LastBlock(Activations(untied))) == Byte(0.0));
+    CHECK(gradients(of_untied.LowestBlock(Activations(untied).lowest)) ==
+          Byte(0.0));
+  }
   CHECK(behind < launches());
   CHECK(launches() == 254);
   // Operation by operation each tensor takes AdamW's eight.
