@@ -61,12 +61,17 @@ ModelFlops FlopsOfFlash(const Kernel& kernel,
           counted * (kernel.matrix_flops / of_pair)};
 }
 
-// What a state space computes going back that is no model's: states and scores
-// anew, and of a frozen last product the gradient that the kernel of all makes
-// (model/internal/passes/state_space.cc).
+// What a state space or the delta rule computes going back that is no model's:
+// states and scores, or updates and states, anew, and of a state space's frozen
+// last product the gradient that the kernel of all makes
+// (model/internal/passes/state_space.cc, delta_rule.cc).
 bool BesideModel(const Workload& w, const Kernel& kernel, Phase phase) {
   const Architecture& a = w.architecture;
-  if (phase != Phase::kBackward || a.state_space_layers == 0) return false;
+  if (phase != Phase::kBackward) return false;
+  if (a.delta_rule_layers > 0) {
+    return kernel.name == "chunk updates" || kernel.name == "chunk recurrence";
+  }
+  if (a.state_space_layers == 0) return false;
   if (kernel.name == "chunk states" || kernel.name == "chunk scores") {
     return true;
   }

@@ -126,8 +126,8 @@ inline constexpr int64_t kBytesOfFp8 = 1;
 inline constexpr int64_t kNumbersOfFp8Scale = 32;
 // The same of 4 bits (arXiv:2509.25149, section 2).
 inline constexpr int64_t kNumbersOfFp4Scale = 16;
-// Bytes of so many operands that were cast for products of a step in `precision`;
-// in 4 bits with their scales.
+// Bytes of so many operands that were cast for products of a step in
+// `precision`; in 4 bits with their scales.
 constexpr int64_t OperandBytes(Precision precision, int64_t numbers) {
   if (precision != Precision::kFp4) return numbers * kBytesOfFp8;
   return CeilDivide(numbers, 2) + CeilDivide(numbers, kNumbersOfFp4Scale);

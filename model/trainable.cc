@@ -136,8 +136,9 @@ void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
     named.out_proj = false;
   }
   if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
-  if (a.state_space_layers > 0 && a.attention_layers() == 0) {
-    named.state_space_in = true;
+  if (a.attention_layers() + a.decoder_layers == 0) {
+    named.state_space_in = a.state_space_layers > 0;
+    named.delta_rule_in = a.delta_rule_layers > 0;
     return;
   }
   named.query = named.value = !a.latent();
@@ -151,7 +152,15 @@ void NameAllMatrices(const Architecture& a,
   AddLoraMatrix("all", all);
   if (trainable.lora != all) return;
   trainable.lora = LoraMatricesOf(a);
-  if (!StateSpaceOutIsModule(fusion)) trainable.lora.state_space_out = false;
+  KeepModules(fusion, trainable.lora);
+}
+
+void KeepModules(Fusion fusion, LoraMatrices& matrices) {
+  if (!StateSpaceOutIsModule(fusion)) matrices.state_space_out = false;
+  if (OneFirstProduct(fusion)) {
+    matrices.delta_rule_gate = matrices.delta_rule_write =
+        matrices.delta_rule_decay = false;
+  }
 }
 
 bool StateSpaceOutIsModule(Fusion fusion) {
@@ -235,26 +244,34 @@ std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& w) {
         {"state_space_out", a.state_width(), a.hidden, false}}});
 }
 
+namespace {
+
+// Columns of the widest of the first products of the delta rule.
+int64_t FirstOfDeltaRule(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (OneFirstProduct(w.stack.fusion)) return a.delta_projection_width();
+  return a.delta_channels() +
+         (a.delta_joint_projections ? a.delta_value_width() : 0);
+}
+
+}  // namespace
+
+bool OneFirstProduct(Fusion fusion) {
+  return RulesOf(fusion).block == BlockKernels::kHandFused;
+}
+
 std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& w) {
   using M = LoraMatrices;
   const Architecture& a = w.architecture;
   const int64_t h = a.hidden;
   const int64_t heads = a.delta_value_heads;
   const int64_t gate = a.delta_value_width();
-  if (RulesOf(w).block == BlockKernels::kHandFused) {
-    return Chosen(w,
-                  {{&M::delta_rule_in,
-                    {"delta_rule_in", h, a.delta_projection_width(), false}},
-                   {&M::delta_rule_out, {"delta_rule_out", gate, h, false}}});
-  }
-  const bool joint = a.delta_joint_projections;
+  const int64_t write = (a.delta_joint_projections ? 2 : 1) * heads;
   return Chosen(
       w,
-      {{&M::delta_rule_in,
-        {"delta_rule_in", h, a.delta_channels() + (joint ? gate : 0), false}},
+      {{&M::delta_rule_in, {"delta_rule_in", h, FirstOfDeltaRule(w), false}},
        {&M::delta_rule_gate, {"delta_rule_gate", h, gate, false}},
-       {&M::delta_rule_write,
-        {"delta_rule_write", h, (joint ? 2 : 1) * heads, false}},
+       {&M::delta_rule_write, {"delta_rule_write", h, write, false}},
        {&M::delta_rule_decay, {"delta_rule_decay", h, heads, false}},
        {&M::delta_rule_out, {"delta_rule_out", gate, h, false}}});
 }
@@ -497,11 +514,16 @@ int64_t WidenedMatrixBytes(const Workload& w) {
       a.expert_layers() < a.feed_forwards() ? a.intermediate : 0;
   const int64_t of_state_space =
       a.state_space_layers > 0 ? a.state_projection_width() : 0;
+  int64_t of_delta_rule = 0;
+  if (a.delta_rule_layers > 0) {
+    of_delta_rule = FirstOfDeltaRule(w);
+  }
   const int64_t width = std::max({dense,
                                   a.expert_intermediate,
                                   a.shared_intermediate,
-                                  a.query_width(),
-                                  of_state_space});
+                                  a.query_projection_width(),
+                                  of_state_space,
+                                  of_delta_rule});
   return a.hidden * width * BytesPerElement(w.precision);
 }
 

@@ -72,6 +72,12 @@ std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& workload);
 // the weight's gradient, frozen or not.
 bool StateSpaceOutIsModule(Fusion fusion);
 
+// Whether the first products of the delta rule are one (Megatron-LM); and of
+// some matrices those alone that are modules of a stack, beside which adapters
+// run.
+bool OneFirstProduct(Fusion fusion);
+void KeepModules(Fusion fusion, LoraMatrices& matrices);
+
 // Whether one adapter stands beside all that a joint matrix makes, where each
 // part of it is named: of queries, keys and values (GPT-2's c_attn), of a gate
 // and what it gates (Phi-3's gate_up_proj), under the name of the first. Beside

@@ -522,6 +522,15 @@ void ValidateAdapters(const Workload& w) {
                     "stack megatron",
                     ToText(w.stack.fusion)));
   }
+  const bool of_first = t.lora.delta_rule_gate || t.lora.delta_rule_write ||
+                        t.lora.delta_rule_decay;
+  if (of_first && OneFirstProduct(w.stack.fusion)) {
+    throw InputError(
+        fmt::format("trainable.lora.matrices: expected of the delta rule "
+                    "delta_rule_in and delta_rule_out in stack {}, which has "
+                    "one first product; hint: delta_rule_in",
+                    ToText(w.stack.fusion)));
+  }
   RequireRoomForRank(w);
   if (a.next_token_blocks > 0) {
     throw InputError(fmt::format(
@@ -565,8 +574,8 @@ void ValidateBesideAdapters(const Workload& w) {
   if (t.base_by_operations && (!WidensBase(w) || !OperationsMayWidenBase(a))) {
     throw InputError(
         "trainable.lora.base_by_operations: expected false but over base_bits "
-        "that products do not take as they are, without experts, state spaces "
-        "or a second side, got true");
+        "that products do not take as they are, without experts, blocks that "
+        "are no Transformer's or a second side, got true");
   }
 }
 
@@ -707,6 +716,11 @@ void ValidateFp8(const Workload& w) {
   }
 }
 
+void ValidateNarrowOperands(const Workload& w) {
+  ValidateFp8(w);
+  ValidateWideBlocks(w);
+}
+
 // Gradients that go as they come are of one micro-batch, and nobody else waits
 // for them whole.
 void ValidateUpdateInBackward(const Workload& w) {
@@ -717,7 +731,7 @@ void ValidateUpdateInBackward(const Workload& w) {
         "optimizer.in_backward: expected false {}, got true", what));
   };
   require_none(w.accumulation > 1, "where micro-batches add up gradients");
-  require_none(w.parallel.data > 1 && !ShardsParameters(w.parallel),
+  require_none(RanksThatSum(w.parallel) > 1 && !ShardsParameters(w.parallel),
                "where ranks sum gradients of all (parallel.shard: zero3 or "
                "fsdp)");
   require_none(w.parallel.pipeline > 1, "under a pipeline");
@@ -781,6 +795,16 @@ void ValidateOptimizer(const Workload& w) {
   }
 }
 
+void ValidatePowerLimit(const Workload& w) {
+  const double power_limit = w.power_limit.base();
+  if (power_limit >= 0.0 && power_limit <= kMostPower) return;
+  throw InputError(
+      fmt::format("power_limit: expected 0 to {} W, 0 for the board's own, "
+                  "got {}",
+                  kMostPower,
+                  power_limit));
+}
+
 }  // namespace
 
 int64_t LargestCountableBatch(const Workload& workload) {
@@ -803,14 +827,7 @@ void Validate(const Workload& w) {
                0,
                w.target_length > 0 ? w.target_length : w.sequence_length,
                "predictions_per_sequence");
-  const double power_limit = w.power_limit.base();
-  if (!(power_limit >= 0.0 && power_limit <= kMostPower)) {
-    throw InputError(
-        fmt::format("power_limit: expected 0 to {} W, 0 for the board's own, "
-                    "got {}",
-                    kMostPower,
-                    power_limit));
-  }
+  ValidatePowerLimit(w);
   ValidateArchitecture(a);
   ValidateSharedBlocks(w);
   ValidateStepOfOtherBlocks(w);
@@ -821,8 +838,7 @@ void Validate(const Workload& w) {
     throw InputError(fmt::format("compiler_level: expected 1, 2 or 3, got {}",
                                  w.stack.compiler_level));
   }
-  ValidateFp8(w);
-  ValidateWideBlocks(w);
+  ValidateNarrowOperands(w);
   ValidateUpdateInBackward(w);
   ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {

@@ -47,8 +47,8 @@ struct LoraMatrices {
   // What narrows tokens for experts of a latent width, and widens their sum.
   bool expert_latent_in = false;
   bool expert_latent_out = false;
-  // What Transformers calls out_proj, which is of attention in one model, of state
-  // spaces or of the delta rule in another (NameUsualMatrices).
+  // What Transformers calls out_proj, which is of attention in one model, of
+  // state spaces or of the delta rule in another (NameUsualMatrices).
   bool out_proj = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
 };

@@ -161,7 +161,7 @@ std::string RestOfStack(const model::Workload& w) {
     text += fmt::format(" {} experts", model::ToText(w.stack.experts));
   }
   if (w.optimizer.wide_gradients) text += " wide gradients";
-  if (w.optimizer.in_backward) text += " in the pass backward";
+  if (w.optimizer.in_backward) text += " updated in the pass backward";
   if (w.trainable.wide_adapters) text += " wide adapters";
   if (w.trainable.adapters_as_units) text += " adapters as units";
   if (!w.trainable.double_quantised) text += " quantised once";

@@ -143,6 +143,7 @@ Workload Runnable(const Workload& step, const hardware::Device& device) {
   w.optimizer.state_bits = 0;
   w.optimizer.wide_gradients = false;
   w.optimizer.in_backward = false;
+  w.wide_blocks = 0;
   w.stack.loss = model::LossKernels::kOfStack;
   w.stack.experts = model::ExpertKernels::kOfStack;
   w.trainable.wide_adapters = false;

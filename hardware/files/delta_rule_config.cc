@@ -15,15 +15,6 @@ namespace {
 using model::Architecture;
 using nlohmann::json;
 
-// A key of its own, or, since Transformers 5, of what rotates.
-double RotatedShare(const ConfigJson& c) {
-  constexpr const char* kShare = "partial_rotary_factor";
-  constexpr const char* kRotation = "rope_parameters";
-  const double share = c.Part(kShare, 0.25);
-  if (!c.Has(kRotation) || !c.At(kRotation).is_object()) return share;
-  return c.Within(kRotation).Part(kShare, share);
-}
-
 // Blocks by their list, or of so many the last attends.
 int64_t DeltaRuleLayers(const ConfigJson& c, int64_t layers) {
   const int64_t period = c.PositiveCount("full_attention_interval", 4);
@@ -57,8 +48,7 @@ Architecture ReadDeltaQwen(const ConfigJson& c, const Architecture& usual) {
   Architecture a = ReadLlama(c, /*tied=*/false, usual);
   a.query_key_norm = model::QueryKeyNorm::kHead;
   a.gated_attention = true;
-  a.rotary_head_size = RotarySize(a, RotatedShare(c));
-  if (a.rotary_head_size == a.query_head_size()) a.rotary_head_size = 0;
+  a.rotary_head_size = RotarySize(c, a, "partial_rotary_factor", 0.25);
   ReadDeltaRule(c, a);
   c.Expect("attn_output_gate", true);
   c.Expect("mlp_only_layers", json::array());

@@ -238,6 +238,7 @@ constexpr auto kCopied =
         {"experts_per_token", "moe_topk"},
         {"expert_groups", "n_group"},
         {"expert_groups_per_token", "topk_group"},
+        {"expert_latent", "moe_latent_size"},
         {"expert_period", "interleave_moe_layer_step"},
         {"head_size", "head_dim"},
         {"head_size", "d_kv"},

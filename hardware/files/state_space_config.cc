@@ -253,7 +253,7 @@ void ReadNextToken(const ConfigJson& c, Architecture& a) {
 }
 
 // Their keys are known to files without experts, too.
-void ReadExperts(const ConfigJson& c, Architecture& a) {
+void ReadNemotronExperts(const ConfigJson& c, Architecture& a) {
   const int64_t per_token = c.Count("num_experts_per_tok", 2);
   const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
   const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
@@ -290,7 +290,7 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   }
   a.experts = c.Count("n_routed_experts", 0);
   ReadBlocks(c, a);
-  ReadExperts(c, a);
+  ReadNemotronExperts(c, a);
   ReadNextToken(c, a);
   const StateSpaceKeys keys{.heads = "mamba_num_heads",
                             .head_size = "mamba_head_dim",

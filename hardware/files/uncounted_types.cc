@@ -10,7 +10,8 @@
 namespace trainfare::hardware {
 namespace {
 
-constexpr std::string_view kGateOfOutput = "gates of attention's output";
+constexpr std::string_view kGateOfOutput =
+    "gates of attention's output by a product of their own";
 constexpr std::string_view kXielu =
     "xIELU, an activation with weights of its own";
 constexpr std::string_view kConvolutions =

@@ -154,6 +154,28 @@ model::Fusion StackOn(const Device& device, model::Fusion asked) {
              : asked;
 }
 
+namespace {
+
+// Blocks that mix tokens by something else than attention.
+void RequireMixers(const Device& device, const model::Architecture& a) {
+  if (KindOf(device).state_spaces) return;
+  const auto require_none =
+      [&](std::string_view key, std::string_view what, int64_t blocks) {
+        if (blocks == 0) return;
+        throw model::InputError(
+            fmt::format("model.{}: expected 0 on {}, for which no kernels of "
+                        "{} are known, got {}",
+                        key,
+                        device.name,
+                        what,
+                        blocks));
+      };
+  require_none("state_space_layers", "state spaces", a.state_space_layers);
+  require_none("delta_rule_layers", "the delta rule", a.delta_rule_layers);
+}
+
+}  // namespace
+
 void RequireSupported(const Device& device,
                       const model::Workload& workload,
                       const ShapePlan& shapes) {
@@ -178,20 +200,7 @@ void RequireSupported(const Device& device,
         device.name,
         workload.trainable.base_bits));
   }
-  if (workload.architecture.state_space_layers > 0 && !kind.state_spaces) {
-    throw model::InputError(fmt::format(
-        "model.state_space_layers: expected 0 on {}, for which no kernels of "
-        "state spaces are known, got {}",
-        device.name,
-        workload.architecture.state_space_layers));
-  }
-  if (workload.architecture.delta_rule_layers > 0 && !kind.state_spaces) {
-    throw model::InputError(fmt::format(
-        "model.delta_rule_layers: expected 0 on {}, for which no kernels of "
-        "the delta rule are known, got {}",
-        device.name,
-        workload.architecture.delta_rule_layers));
-  }
+  RequireMixers(device, workload.architecture);
   if (workload.stack.stochastic_rounding && !kind.stochastic_rounding) {
     throw model::InputError(fmt::format(
         "stochastic_rounding: what it costs is known of NeuronCores alone, "

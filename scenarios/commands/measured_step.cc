@@ -154,16 +154,17 @@ std::vector<OtherStep> NearestSteps(std::vector<OtherStep> steps,
   return steps;
 }
 
+[[noreturn]] void RefuseMeasured(std::string_view text, std::string_view hint) {
+  throw InputError(fmt::format("{}: expected {}, got \"{}\"{}",
+                               kMeasuredFlag,
+                               kMeasuredForms,
+                               text,
+                               hint));
+}
+
 }  // namespace
 
 Measured ParseMeasured(std::string_view text) {
-  const auto refuse = [&](std::string_view hint) {
-    throw InputError(fmt::format("{}: expected {}, got \"{}\"{}",
-                                 kMeasuredFlag,
-                                 kMeasuredForms,
-                                 text,
-                                 hint));
-  };
   std::string_view left = text;
   Measured measured;
   measured.of_device = TakeOff("/device", left);
@@ -174,21 +175,24 @@ Measured ParseMeasured(std::string_view text) {
   } else if (TakeOff("samples/s", left)) {
     measured.as = MeasuredAs::kSamples;
     value = hardware::ParseNumber(left);
-  } else if (TakeOff("%", left)) {
+  } else if (!measured.of_device && TakeOff("%", left)) {
     measured.as = MeasuredAs::kShareOfPeak;
     value = hardware::ParseNumber(left);
     if (value) *value /= 100.0;
-    if (value && *value > 1.0) refuse("; no device does more than its peak");
+    if (value && *value > 1.0) {
+      RefuseMeasured(text, "; no device does more than its peak");
+    }
   } else if (!measured.of_device) {
     const auto time = hardware::ParseQuantity<Seconds<>>(left);
     if (time) value = model::ToSeconds(*time);
   }
   if (!value) {
-    refuse(measured.of_device
-               ? ""
-               : hardware::UnitHint(hardware::Dimension::kTime, left));
+    RefuseMeasured(text,
+                   measured.of_device
+                       ? ""
+                       : hardware::UnitHint(hardware::Dimension::kTime, left));
   }
-  if (!(*value > 0.0)) refuse("; hint: more than 0");
+  if (!(*value > 0.0)) RefuseMeasured(text, "; hint: more than 0");
   measured.value = *value;
   return measured;
 }

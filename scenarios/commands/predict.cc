@@ -143,7 +143,8 @@ void AddDetails(const Prediction& prediction,
 std::optional<StepComparison> ComparisonOf(
     const std::vector<Prediction>& predictions,
     const Scenario& scenario,
-    const PredictOptions& options) {
+    const PredictOptions& options,
+    std::vector<Note>& notes) {
   if (!options.measured) return std::nullopt;
   const Measured measured = ParseMeasured(*options.measured);
   if (predictions.size() != 1) {
@@ -152,7 +153,10 @@ std::optional<StepComparison> ComparisonOf(
         "--instance");
   }
   const Prediction& one = predictions.front();
-  if (!one.job.fits()) return std::nullopt;
+  if (!one.job.fits()) {
+    notes.emplace_back("--measured: nothing to compare, the job does not fit");
+    return std::nullopt;
+  }
   return CompareStep(measured, *one.target, scenario, one.job);
 }
 
@@ -178,7 +182,8 @@ Report ReportOf(const std::vector<PredictionTarget>& targets,
                                         : NamesOf(targets));
   }
   const bool one = predictions.size() == 1;
-  const auto comparison = ComparisonOf(predictions, first, options);
+  const auto comparison =
+      ComparisonOf(predictions, first, options, report.notes);
   report.headline = HeadlineOf(targets, predictions, variants);
   if (comparison) report.headline.push_back(ComparisonLine(*comparison));
   report.tables.push_back(PredictionTable(predictions, first.epochs));

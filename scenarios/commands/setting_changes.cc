@@ -57,8 +57,8 @@ std::string GroupExperts(const TimedJob&, Scenario& changed) {
   return "--set experts=grouped";
 }
 
-// In one kernel, or, where the device's generation has kernels of its own, in one
-// of these.
+// In one kernel, or, where the device's generation has kernels of its own, in
+// one of these.
 std::string KeepScoresOnChip(const TimedJob& asked, Scenario& changed) {
   model::Attention& attention = changed.workload.stack.attention;
   const auto& generation = asked.device.generation;

@@ -18,17 +18,17 @@ COUNTS = {
     # Of the workload, as `trainfare list keys` has them.
     "base_bits", "checkpointed_blocks", "chunks", "compiler_level", "context", "decoder_layers",
     "delta_chunk", "delta_convolution", "delta_key_heads", "delta_key_size", "delta_rule_layers",
-    "delta_value_heads", "delta_value_size", "dense_layers", "documents",
-    "embedding_size",
+    "delta_value_heads", "delta_value_size", "dense_layers", "documents", "embedding_size",
     "expert", "expert_groups", "expert_groups_per_token", "expert_intermediate", "expert_period",
     "expert_tensor", "experts", "experts_per_token", "feed_forward_layers", "frozen_layers",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
-    "expert_latent", "latent_key_value", "latent_query", "layers", "next_token_blocks", "position_offset",
-    "positions", "predictions_per_sequence", "rank", "relative_buckets",
+    "expert_latent", "latent_key_value", "latent_query", "layers", "next_token_blocks",
+    "position_offset", "positions", "predictions_per_sequence", "rank", "relative_buckets",
     "pipeline", "replicate", "ring_ranks", "rotary_head_size", "shared_intermediate", "state_bits", "target_length",
     "state_chunk", "state_convolution", "state_groups", "state_head_size", "state_heads",
     "state_size", "state_space_layers", "token_types",
-    "unrotated_layers", "value_head_size", "vocabulary", "window", "windowed_layers",
+    "unrotated_layers", "value_head_size", "vocabulary", "wide_blocks", "window",
+    "windowed_layers",
 }  # fmt: skip
 
 # Shares of one, and errors whose unit docs/guide/commands.md gives.

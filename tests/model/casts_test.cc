@@ -190,6 +190,51 @@ TEST_CASE("what scales 8 bits is read, by hand") {
   CHECK(casts(kProduct) == 472'907'776);
 }
 
+// docs/models/counts.md, "8 and 4 bits": inputs and gradients are mixed by
+// Hadamard matrices, gradients are rounded by chance, weights neither.
+TEST_CASE("casts to 4 bits mix and round what weights' gradients read") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.sequence_length = 8192;
+  w.precision = Precision::kFp4;
+  w.stack = {Fusion::kMegatron, Attention::kFlash};
+  Validate(w);
+  int64_t activations = 0;
+  int64_t gradients = 0;
+  int64_t weights = 0;
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    const int64_t numbers = kernel.bytes_read / 2;
+    if (kernel.name == "cast activation") {
+      ++activations;
+      CHECK(kernel.vector_flops == 4 * numbers);
+      CHECK(kernel.random_draws == 0);
+    } else if (kernel.name == "cast gradient") {
+      ++gradients;
+      CHECK(kernel.vector_flops == 4 * numbers);
+      CHECK(kernel.random_draws == numbers / 2);
+    } else if (kernel.name == "cast weights") {
+      ++weights;
+      CHECK(kernel.vector_flops == 0);
+      CHECK(kernel.random_draws == 0);
+      CHECK(kernel.bytes_written == numbers + numbers / 8);
+    }
+  }
+  CHECK(activations > 0);
+  CHECK(gradients > 0);
+  CHECK(weights > 0);
+  // A base of 4 bits is what products take.
+  w.stack.narrow_weights = true;
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  w.trainable.base_bits = 4;
+  Validate(w);
+  for (const Kernel& kernel : ExpandKernels(w).kernels) {
+    const bool widened = kernel.name == "dequantise weights";
+    const bool cast = kernel.name == "cast weights";
+    CHECK_FALSE((widened || cast));
+  }
+}
+
 // docs/models/counts.md, "8 and 4 bits".
 TEST_CASE("the highest blocks' products may stay in 16 bits, by hand") {
   Workload w;

@@ -37,6 +37,7 @@ constexpr int64_t kBlocks = 24;
 constexpr int64_t kTokens = 128;
 
 constexpr BlockParts kDelta{Mixer::kDeltaRule, FeedForwardKind::kDense};
+constexpr BlockParts kDeltaAlone{Mixer::kDeltaRule, FeedForwardKind::kNone};
 
 Workload Qwen9b(int64_t length) { return Narrow("qwen3.5-9b", 1, length); }
 
@@ -357,11 +358,35 @@ TEST_CASE("adapters beside the delta rule, by hand") {
   CHECK(SumsOf(all, "weight gradient", Phase::kBackward).launches == 0);
   CHECK(SumsOf(whole, "weight gradient", Phase::kBackward).launches > 0);
   // Without adapters beside them the first products keep no input, nor the last
-  // what it took.
-  const Workload few = adapted("qwen3.5-0.8b", {"q_proj"});
-  CHECK(LayerActivationBytes(whole, kDelta) -
-            LayerActivationBytes(few, kDelta) >=
+  // what it took, nor the feed-forward what its products took.
+  Workload none = few;
+  none.stack.fusion = Fusion::kLiger;
+  Workload trained = none;
+  trained.trainable = {};
+  CHECK(LayerActivationBytes(trained, kDeltaAlone) -
+            LayerActivationBytes(none, kDeltaAlone) ==
         kTokens * (1024 + 2048) * 2);
+}
+
+// Updates and states are made anew, which no model computes twice.
+TEST_CASE("MFU of adapters beside the delta rule counts nothing made anew") {
+  Workload w = Qwen9b(kTokens);
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.delta_rule_in = true;
+  w.work = Work::kForwardBackward;
+  REQUIRE(RefusalOf(w).empty());
+  using enum Phase;
+  const KernelList list = ExpandKernels(w);
+  const int64_t again = SumsOf(w, "chunk updates", kBackward).matrix_flops +
+                        SumsOf(w, "chunk recurrence", kBackward).matrix_flops;
+  CHECK(again == kBlocks * kTokens * kHeads * (32'768 + 65'536));
+  Workload flash = w;
+  flash.architecture.delta_rule_layers = flash.architecture.layers;
+  const KernelList alone = ExpandKernels(flash);
+  CHECK(MicroBatchModelFlops(flash) ==
+        alone.Counts(kForward).matrix_flops +
+            alone.Counts(kBackward).matrix_flops -
+            32 * kTokens * kHeads * (32'768 + 65'536));
 }
 
 // Twelve of 24 blocks of the rule, four of eight of attention.
@@ -395,8 +420,6 @@ TEST_CASE("what is not counted of the delta rule is refused by its name") {
         "feed_forward_gate, feed_forward_in, feed_forward_out, delta_rule_in, "
         "delta_rule_gate, delta_rule_write, delta_rule_decay, delta_rule_out "
         "beside the delta rule, got state_space_in");
-  CHECK(refusal([](Workload& v) { v.architecture.next_token_blocks = 1; }) ==
-        "model.delta_rule_layers: expected 0 beside next_token_blocks");
   CHECK(refusal([](Workload& v) {
           v.architecture.state_space_layers = 2;
           v.architecture.state_heads = v.architecture.state_head_size = 8;

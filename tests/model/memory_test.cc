@@ -408,6 +408,14 @@ TEST_CASE("gradients inside a block, by hand") {
   CHECK(WidenedMatrixBytes(w) == 117'440'512);
   w.precision = Precision::kFp8;
   CHECK(WidenedMatrixBytes(w) == 0);
+  // Qwen3-Next: queries, keys, values and their gate are one matrix of 12,288
+  // columns, Qwen3.5 9B's gate is one of its own.
+  w.precision = Precision::kBf16;
+  w.trainable.base_bits = 4;
+  w.architecture = FindArchitecture("qwen3-next-80b-a3b");
+  CHECK(WidenedMatrixBytes(w) == 2048LL * 12288 * 2);
+  w.architecture = FindArchitecture("qwen3.5-9b");
+  CHECK(WidenedMatrixBytes(w) == 4096LL * 12288 * 2);
 
   // Two experts of eight a token: single ones have a quarter of the tokens.
   w.trainable = {};
@@ -462,9 +470,6 @@ TEST_CASE("narrow weights with masters: 2 + 2 + 4 bytes, and 4 to unscale") {
   CHECK(EstimateMemory(w, {}).Of("master weights") == Bytes<>());
 }
 
-// docs/models/memory.md, by hand: Gemma 3 270M in bf16 has 262,144 words of 640,
-// of which the logits' gradient and the embeddings' stand beside their sum:
-// 2 x 262,144 x 640 x 2 = 671,088,640 bytes besides all gradients.
 // docs/models/memory.md, "Per parameter": Llama 3.2 3B in bf16 without masters.
 // Its largest tensor is its table, 128,256 x 3072; its 254 tensors are a launch
 // each.
@@ -518,13 +523,20 @@ TEST_CASE("an update in the pass backward keeps one gradient, by hand") {
   w.parallel.data = 2;
   CHECK(RefusalOf(w).starts_with(
       "optimizer.in_backward: expected false where ranks sum gradients"));
-  w.parallel.shard = Shard::kFsdp;
+  w.parallel.data = 1;
+  w.parallel.context = 2;
+  CHECK(RefusalOf(w).starts_with(
+      "optimizer.in_backward: expected false where ranks sum gradients"));
+  w.parallel = {.data = 2, .shard = Shard::kFsdp};
   CHECK(RefusalOf(w).empty());
   w.optimizer.masters = Masters::kApart;
   CHECK(RefusalOf(w).starts_with(
       "optimizer.in_backward: expected false beside masters"));
 }
 
+// docs/models/memory.md, by hand: Gemma 3 270M in bf16 has 262,144 words of 640,
+// of which the logits' gradient and the embeddings' stand beside their sum:
+// 2 x 262,144 x 640 x 2 = 671,088,640 bytes besides all gradients.
 TEST_CASE("a table that is the output layer, too, has three gradients") {
   Workload w;
   w.architecture = FindArchitecture("gemma-3-270m");

@@ -83,10 +83,13 @@ double DropoutOf(const TableRow& row) {
 
 // By words of the notes; none where they do not say.
 model::LoraMatrices StatedMatrices(const TableRow& row,
-                                   const model::Architecture& architecture) {
+                                   const model::Architecture& architecture,
+                                   model::Fusion fusion) {
   const std::string notes = row.AllNotes();
   if (ContainsAny(notes, RulesOfTables().all_adapters)) {
-    return model::LoraMatricesOf(architecture);
+    model::LoraMatrices all = model::LoraMatricesOf(architecture);
+    model::KeepModules(fusion, all);
+    return all;
   }
   std::vector<std::string> matrices;
   for (const auto& [word, of_word] : RulesOfTables().adapters) {
@@ -100,8 +103,9 @@ model::LoraMatrices StatedMatrices(const TableRow& row,
 }
 
 model::LoraMatrices MatricesOf(const TableRow& row,
-                               const model::Architecture& architecture) {
-  model::LoraMatrices matrices = StatedMatrices(row, architecture);
+                               const model::Architecture& architecture,
+                               model::Fusion fusion) {
+  model::LoraMatrices matrices = StatedMatrices(row, architecture, fusion);
   const ProgramAdapters* program = ProgramOf(row);
   if (matrices == model::LoraMatrices{} && program != nullptr) {
     model::FromWords(program->matrices, matrices);
@@ -125,7 +129,8 @@ void SetAdapter(const TableRow& row, model::Workload& workload) {
   }
   model::Trainable& trainable = workload.trainable;
   trainable.lora_rank = RankOf(row);
-  trainable.lora = MatricesOf(row, workload.architecture);
+  trainable.lora =
+      MatricesOf(row, workload.architecture, workload.stack.fusion);
   trainable.lora_dropout = DropoutOf(row);
   if (quantised) trainable.base_bits = 4;
 }

@@ -420,9 +420,9 @@ Workload WorkloadOf(const TableRow& row,
   workload.batch = row.WholeNumber(
       row.Has("micro_batch") ? "micro_batch" : "batch_per_device",
       "batch per device");
+  workload.stack.fusion = FusionOf(row);
   SetAdapter(row, workload);
   SetPrecision(row, workload);
-  workload.stack.fusion = FusionOf(row);
   SetWeights(row, workload);
   SetAttention(row, workload.stack);
   SetLoss(row, workload.stack);

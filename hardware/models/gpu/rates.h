@@ -128,11 +128,11 @@ inline bool AttentionWaits(const GpuGeneration& generation,
   return false;
 }
 
-// The rates of a workload's kernels: products of 8 or 4 bits have their own, those of
-// an update in bf16 beside a wider step, and attention in one kernel in tf32:
-// LibTorch's flash attention takes 16 bits alone, and what takes its place in
-// fp32 and tf32 alike multiplies on the lanes (its memory-efficient attention;
-// measured: docs/results/h200.md).
+// The rates of a workload's kernels: products of 8 or 4 bits have their own,
+// those of an update in bf16 beside a wider step, and attention in one kernel
+// in tf32: LibTorch's flash attention takes 16 bits alone, and what takes its
+// place in fp32 and tf32 alike multiplies on the lanes (its memory-efficient
+// attention; measured: docs/results/h200.md).
 class GpuKernelRates {
  public:
   GpuKernelRates(const Device& device, const model::Workload& workload)

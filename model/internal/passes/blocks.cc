@@ -103,7 +103,8 @@ void NextTokenInputForward(Pass& pass) {
   BlockGemm(pass, "next-token projection", tokens, h, 2 * h);
 }
 
-// The same of blocks whose products are all in the same bits.
+// Groups of the blocks from `first` up to `end`, whose products are all in the
+// same bits.
 std::vector<LayerGroup> GroupsOfParts(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {

@@ -25,6 +25,17 @@ int64_t CastLaunches(const Workload& w, bool bias) {
   return bias && !compiled ? 2 : 1;
 }
 
+// Of what mixes tokens in the place of attention.
+void AddMixers(const Architecture& a, WeightCasts& casts) {
+  const int64_t h = a.hidden;
+  casts.Add(
+      a.state_space_layers * h * (a.state_projection_width() + a.state_width()),
+      2 * a.state_space_layers);
+  casts.Add(a.delta_rule_layers * h *
+                (a.delta_projection_width() + a.delta_value_width()),
+            a.delta_rule_layers * (a.delta_joint_projections ? 3 : 5));
+}
+
 // What is narrowed of the blocks: a launch a matrix, and one a bias.
 WeightCasts CastsOfBlocks(const Pass& pass) {
   const Workload& w = pass.workload;
@@ -56,12 +67,7 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
   const int64_t upper = a.next_token_weights();
   attention(layers + upper, a.joint_projection() ? 1 : 3);
-  casts.Add(
-      a.state_space_layers * h * (a.state_projection_width() + a.state_width()),
-      2 * a.state_space_layers);
-  casts.Add(a.delta_rule_layers * h *
-                (a.delta_projection_width() + a.delta_value_width()),
-            a.delta_rule_layers * (a.delta_joint_projections ? 3 : 5));
+  AddMixers(a, casts);
   attention(2 * a.decoder_layers, 3);
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);

@@ -49,17 +49,19 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
 
 void BlockGemm(Pass& pass, KernelName name, int64_t m, int64_t n, int64_t k) {
   const Workload& w = pass.workload;
-  const bool of_scan = name == "state-space output projection";
-  if (!of_scan || StateSpaceOutIsModule(w.stack.fusion)) {
-    Dequantise(pass, n * k);
-  }
+  // The scan's kernel takes its last weight in 16 bits, whatever the base is in.
+  const bool in_scan = name == "state-space output projection" &&
+                       !StateSpaceOutIsModule(w.stack.fusion);
+  if (!in_scan) Dequantise(pass, n * k);
   if (pass.narrows_operands) {
     // Attention leaves 16 bits, as does the sum of experts' rows.
     if (!NarrowedByProducer(pass) || name == "attention output projection" ||
         name == "expert latent out") {
       NarrowOperand(pass, "cast activation", m * k);
     }
-    if (!BaseAsProducts(w)) NarrowOperand(pass, "cast weights", n * k);
+    if (in_scan || !BaseAsProducts(w)) {
+      NarrowOperand(pass, "cast weights", n * k);
+    }
   }
   pass.Gemm(name, m, n, k);
   if (pass.narrows_operands) ReadNarrowed(pass, Reads::kWeights);

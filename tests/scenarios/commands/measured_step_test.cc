@@ -59,8 +59,15 @@ TEST_CASE("a measured step is a time, a rate or a share of the peak") {
   CHECK(ParseMeasured("38%").value == doctest::Approx(0.38));
   CHECK(RefusalOfMeasured("3200").find("; a number needs its unit") !=
         std::string::npos);
-  for (const char* nonsense :
-       {"", "fast", "0s", "-1s", "nan%", "0tokens/s", "104%", "1s/device"}) {
+  for (const char* nonsense : {"",
+                               "fast",
+                               "0s",
+                               "-1s",
+                               "nan%",
+                               "0tokens/s",
+                               "104%",
+                               "1s/device",
+                               "38%/device"}) {
     CAPTURE(nonsense);
     CHECK(RefusalOfMeasured(nonsense).starts_with("--measured: expected "));
   }
@@ -109,6 +116,41 @@ TEST_CASE("what would make a slow step so is predicted with that setting") {
     REQUIRE(found != would_be.end());
     CHECK(found->at("ratio").get<double>() == doctest::Approx(1.0));
   }
+}
+
+TEST_CASE("what would make a fast step so is tried, too") {
+  const FitFolder none;
+  PredictOptions options = LlamaOnHost();
+  options.overrides.settings = {"stack=eager", "attention=materialised"};
+  PredictOptions faster = options;
+  faster.overrides.settings = {"stack=eager", "attention=flash"};
+  const Json answer =
+      MeasuredOf(options, fmt::format("{}s", StepOfPrediction(faster)));
+  CHECK(answer.at("ratio").get<double>() < 1.0);
+  const Json& would_be = answer.at("would_be");
+  REQUIRE(!would_be.empty());
+  CHECK(would_be.at(0).at("settings").get<std::string>() ==
+        "--set attention=flash");
+}
+
+TEST_CASE("a slower network is tried where hosts are joined") {
+  const FitFolder none;
+  PredictOptions options = LlamaOnHost();
+  options.hosts = 2;
+  options.network = "100Gbit/s";
+  options.overrides.settings = {"parallel.data=16"};
+  PredictOptions slower = options;
+  slower.network = "25Gbit/s";
+  const Json answer =
+      MeasuredOf(options, fmt::format("{}s", StepOfPrediction(slower)));
+  const Json& would_be = answer.at("would_be");
+  const bool named =
+      std::any_of(would_be.begin(), would_be.end(), [](const Json& other) {
+        return other.at("settings")
+            .get<std::string>()
+            .starts_with("--network ");
+      });
+  CHECK(named);
 }
 
 TEST_CASE("what is farther off than any one setting is said to be so") {
