@@ -359,7 +359,7 @@ TEST_CASE("adapters beside the delta rule, by hand") {
   CHECK(SumsOf(whole, "weight gradient", Phase::kBackward).launches > 0);
   // Without adapters beside them the first products keep no input, nor the last
   // what it took, nor the feed-forward what its products took.
-  Workload none = few;
+  Workload none = adapted("qwen3.5-0.8b", {"q_proj"});
   none.stack.fusion = Fusion::kLiger;
   Workload trained = none;
   trained.trainable = {};
