@@ -409,8 +409,8 @@ TEST_CASE("blocks whose parts do not go together") {
         "got true");
   CHECK(message([](Workload& w) { w.trainable.base_by_operations = true; }) ==
         "trainable.lora.base_by_operations: expected false but over base_bits "
-        "that products do not take as they are, without experts, state spaces "
-        "or a second side, got true");
+        "that products do not take as they are, without experts, blocks that "
+        "are no Transformer's or a second side, got true");
   CHECK(message([](Workload& w) {
           w.architecture = FindArchitecture("gpt2");
           w.trainable.lora_rank = 4;
