@@ -19,6 +19,9 @@ namespace {
 using internal::YamlNode;
 using model::InputError;
 
+// So many keys are named that are known; a scenario has 41 at its top.
+constexpr size_t kMostKeysSaid = 60;
+
 // `text` short enough for a message.
 std::string Shown(std::string_view text) { return OneLine(text, 60); }
 
@@ -147,13 +150,14 @@ void Reader::RefuseKey(const Node& node,
       is_set ? refused.value->origin : file(),
       refused.line,
       refused.column,
-      fmt::format("{}{}unknown key \"{}\"{}{}{}",
-                  path,
-                  path.empty() ? "" : ": ",
-                  Shown(refused.key),
-                  near,
-                  near.empty() ? "; known: " : " known: ",
-                  known.empty() ? "none" : model::JoinNames(known, 40)));
+      fmt::format(
+          "{}{}unknown key \"{}\"{}{}{}",
+          path,
+          path.empty() ? "" : ": ",
+          Shown(refused.key),
+          near,
+          near.empty() ? "; known: " : " known: ",
+          known.empty() ? "none" : model::JoinNames(known, kMostKeysSaid)));
 }
 
 void Reader::ExpectKeys(const std::vector<std::string_view>& required,
@@ -558,7 +562,7 @@ void Reader::FailChoice(std::string_view key,
   FailAt(
       *node,
       fmt::format("expected one of {}, got {}{}",
-                  model::JoinNames(known, 40),
+                  model::JoinNames(known, kMostKeysSaid),
                   Got(*node),
                   hint.empty() ? model::DidYouMean(node->text, known) : hint));
 }

@@ -138,8 +138,8 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
                         "step_s,1,") ==
         "recomputation selective: what is computed again is not stated");
   CHECK(ReasonOfDecoder(model +
-                        "1,1,none,none,nvfp4,none,,PyTorch,,pretrain,step_s,"
-                        "1,") == "not predicted: precision nvfp4");
+                        "1,1,none,none,mxfp4,none,,PyTorch,,pretrain,step_s,"
+                        "1,") == "not predicted: precision mxfp4");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,none,bf16,ia3,,PyTorch,,pretrain,step_s,1,"
                         "") == "not predicted: adapters ia3");
