@@ -18,6 +18,7 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
   const ActivationBytes activations = Activations(w);
   const std::array moments = {rank.Loss(activations),
+                              rank.OutputProduct(activations),
                               rank.ForwardEnd(activations),
                               rank.LastBlock(activations),
                               rank.LowestBlock(activations.lowest),

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "model/activations.h"
+#include "model/frozen_base.h"
 #include "model/optimizer_kernels.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -35,7 +36,7 @@ int64_t OnHost(const Workload& w, const ShardUnit& unit) {
   const int64_t rest = unit.elements - unit.quantised - trained;
   return ShareOf(trained, w.parallel) * BytesOfState(w) +
          ShareOf(rest, w.parallel) * BytesOfWeight(w) +
-         QuantisedBytes(ShareOf(unit.quantised, w.parallel), w.trainable);
+         BaseBytes(w, ShareOf(unit.quantised, w.parallel));
 }
 
 ShardUnit WholeModel(const Workload& w) {

@@ -72,28 +72,16 @@ struct IdleWord {
   // Of what repacked weights are quantised to; 0: none, or it says no number.
   int64_t bits = 0;
 };
-constexpr auto kOfCheckpoints =
-    std::to_array<IdleWord>({{"4bit", "", "", 4},
-                             {"8bit", "", "", 8},
-                             {"awq", "", "", 4},
-                             {"bf16", ""},
-                             {"bnb", "", "", 4},
-                             {"chat", ""},
-                             {"deduped", "pythia"},
-                             {"dpo", ""},
-                             {"fp16", ""},
-                             {"gguf", ""},
-                             {"gptq", "", "", 4},
-                             {"hf", ""},
-                             {"instruct", "", "8x22b"},
-                             {"int4", "", "", 4},
-                             {"int8", "", "", 8},
-                             {"it", "gemma"},
-                             {"meta", ""},
-                             {"nf4", "", "", 4},
-                             {"pt", "gemma"},
-                             {"sft", ""},
-                             {"unsloth", ""}});
+constexpr auto kOfCheckpoints = std::to_array<IdleWord>(
+    {{"4bit", "", "", 4},   {"8bit", "", "", 8},  {"awq", "", "", 4},
+     {"bf16", ""},          {"bnb", "", "", 4},   {"chat", ""},
+     {"deduped", "pythia"}, {"dpo", ""},          {"fp16", ""},
+     {"fp4", "", "", 4},    {"fp8", "", "", 8},   {"gguf", ""},
+     {"gptq", "", "", 4},   {"hf", ""},           {"instruct", "", "8x22b"},
+     {"int4", "", "", 4},   {"int8", "", "", 8},  {"it", "gemma"},
+     {"meta", ""},          {"mxfp4", "", "", 4}, {"nf4", "", "", 4},
+     {"nvfp4", "", "", 4},  {"pt", "gemma"},      {"sft", ""},
+     {"unsloth", ""}});
 
 bool IsIdle(std::string_view word, std::string_view lowered_name) {
   return std::any_of(

@@ -8,6 +8,7 @@
 #include "model/architecture.h"
 #include "model/element_widths.h"
 #include "model/error.h"
+#include "model/frozen_base.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -256,8 +257,7 @@ bool GathersInFp8(const Workload& w) {
 int64_t GatheredBytes(const Workload& w, const ShardUnit& unit) {
   const int64_t width = ParameterWidth(w);
   return (unit.elements - unit.quantised - unit.in_fp8) * width +
-         QuantisedBytes(unit.quantised, w.trainable) +
-         unit.in_fp8 * kBytesOfFp8;
+         BaseBytes(w, unit.quantised) + unit.in_fp8 * kBytesOfFp8;
 }
 
 int64_t SummedBytes(const Workload& w, const ShardUnit& unit) {

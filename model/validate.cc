@@ -696,7 +696,9 @@ void ValidateWideBlocks(const Workload& w) {
         fmt::format("wide_blocks: expected 0 {}, got {}", what, w.wide_blocks));
   };
   require_none(w.architecture.two_sided(), "of a model of two sides");
-  require_none(BaseAsProducts(w), "beside a base in the bits of its products");
+  require_none(BaseAsProducts(w),
+               "beside a base in the bits of its products "
+               "(trainable.lora.base_bits)");
   require_none(GathersInFp8(w), "where blocks are gathered in 8 bits");
 }
 
@@ -719,32 +721,6 @@ void ValidateFp8(const Workload& w) {
 void ValidateNarrowOperands(const Workload& w) {
   ValidateFp8(w);
   ValidateWideBlocks(w);
-}
-
-// Gradients that go as they come are of one micro-batch, and nobody else waits
-// for them whole.
-void ValidateUpdateInBackward(const Workload& w) {
-  if (!w.optimizer.in_backward) return;
-  const auto require_none = [](bool beside, std::string_view what) {
-    if (!beside) return;
-    throw InputError(fmt::format(
-        "optimizer.in_backward: expected false {}, got true", what));
-  };
-  require_none(w.accumulation > 1, "where micro-batches add up gradients");
-  require_none(RanksThatSum(w.parallel) > 1 && !ShardsParameters(w.parallel),
-               "where ranks sum gradients of all (parallel.shard: zero3 or "
-               "fsdp)");
-  require_none(w.parallel.pipeline > 1, "under a pipeline");
-  require_none(w.parallel.offload != Offload::kNone, "beside parallel.offload");
-  require_none(KeepsMasters(w),
-               "beside masters of narrow weights (optimizer.masters: none)");
-  require_none(Autocasts(w) && w.precision == Precision::kFp16,
-               "in fp16, whose gradients are unscaled together");
-  require_none(w.optimizer.wide_gradients, "beside wide_gradients");
-  require_none(w.optimizer.by_layer, "beside by_layer");
-  require_none(w.optimizer.kind == OptimizerKind::kMuon, "beside muon");
-  require_none(w.compression.kind != CompressionKind::kNone,
-               "beside gradient_compression");
 }
 
 // Muon and Adafactor look at whole matrices, each in the framework's own
@@ -807,6 +783,34 @@ void ValidatePowerLimit(const Workload& w) {
 
 }  // namespace
 
+// Gradients that go as they come are of one micro-batch, and nobody else waits
+// for them whole.
+void RequireUpdateInBackward(const Workload& w) {
+  if (!w.optimizer.in_backward) return;
+  const auto require_none = [](bool beside, std::string_view what) {
+    if (!beside) return;
+    throw InputError(fmt::format(
+        "optimizer.in_backward: expected false {}, got true", what));
+  };
+  require_none(w.accumulation > 1,
+               "where micro-batches add up gradients (accumulation: 1)");
+  require_none(RanksThatSum(w.parallel) > 1 && !ShardsParameters(w.parallel),
+               "where ranks sum gradients of all (parallel.shard: zero3 or "
+               "fsdp)");
+  require_none(w.parallel.pipeline > 1, "under a pipeline");
+  require_none(w.parallel.offload != Offload::kNone, "beside parallel.offload");
+  require_none(KeepsMasters(w),
+               "beside masters of narrow weights, without which "
+               "optimizer.masters is none");
+  require_none(Autocasts(w) && w.precision == Precision::kFp16,
+               "in fp16, whose gradients are unscaled together");
+  require_none(w.optimizer.wide_gradients, "beside wide_gradients");
+  require_none(w.optimizer.by_layer, "beside learning_rate.layer_decay");
+  require_none(w.optimizer.kind == OptimizerKind::kMuon, "beside muon");
+  require_none(w.compression.kind != CompressionKind::kNone,
+               "beside gradient_compression");
+}
+
 int64_t LargestCountableBatch(const Workload& workload) {
   Workload one = workload;
   one.batch = 1;
@@ -839,7 +843,7 @@ void Validate(const Workload& w) {
                                  w.stack.compiler_level));
   }
   ValidateNarrowOperands(w);
-  ValidateUpdateInBackward(w);
+  RequireUpdateInBackward(w);
   ValidateOptimizer(w);
   if (w.compression.kind == CompressionKind::kPowerSgd) {
     RequireCount(w.compression.rank,

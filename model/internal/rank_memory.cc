@@ -4,6 +4,7 @@
 
 #include "model/element_widths.h"
 #include "model/error.h"
+#include "model/frozen_base.h"
 #include "model/internal/passes/casts.h"
 #include "model/logits.h"
 #include "model/muon.h"
@@ -181,7 +182,7 @@ int64_t RankMemory::ParameterBytesOf() const {
   const int64_t rest = elements_ - as_masters - quantised_;
   const int64_t of_experts = experts_ - (masters ? trained_experts_ : 0);
   return Share({rest, std::min(rest, of_experts)}, divided_) * width +
-         QuantisedBytes(Share({quantised_, 0}, divided_), w_.trainable);
+         BaseBytes(w_, Share({quantised_, 0}, divided_));
 }
 
 // Of what is gathered, where that is less than all. Autocast keeps copies of what
@@ -303,7 +304,6 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
-// Its product reads the logits' gradient, which is there as long.
 int64_t RankMemory::OutputGradient() const {
   const Architecture& a = w_.architecture;
   const bool made = w_.optimizer.in_backward && PredictsVocabulary(w_) &&
@@ -342,7 +342,7 @@ Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return BetweenPasses(MemoryMoment::kBackwardStart,
                        CopiesAt::kLoss,
                        LogitBytes(w_),
-                       StandingGradients() + OutputGradient(),
+                       StandingGradients(),
                        activations);
 }
 
@@ -359,6 +359,19 @@ Moment RankMemory::BetweenPasses(MemoryMoment moment,
                          activations.kept + activations.head,
                          logits,
                          0});
+}
+
+// Its weight's gradient is made of the logits' own, which is as narrow as what
+// products take.
+Moment RankMemory::OutputProduct(const ActivationBytes& activations) const {
+  const Logits logits = LogitsOf(w_);
+  const int64_t narrow =
+      logits.rows * logits.classes * BytesPerElement(w_.precision);
+  return BetweenPasses(MemoryMoment::kBackwardStart,
+                       CopiesAt::kLoss,
+                       std::min(LogitBytes(w_), narrow),
+                       StandingGradients() + OutputGradient(),
+                       activations);
 }
 
 // The logits and what the head kept are gone, the gradient of the last block's

@@ -65,6 +65,9 @@ class RankMemory {
   // Of training, whose narrow copies of weights may not outlive it.
   Moment ForwardEnd(const ActivationBytes& activations) const;
   Moment Loss(const ActivationBytes& activations) const;
+  // Where tensors are updated in the pass backward: others have the gradients of
+  // all below beside that of the output layer, later.
+  Moment OutputProduct(const ActivationBytes& activations) const;
   Moment LastBlock(const ActivationBytes& activations) const;
   Moment LowestBlock(const LowestBlockBytes& block) const;
   Moment BackwardEnd() const;

@@ -25,8 +25,8 @@ constexpr std::string_view kMeasuredForms =
     "a step's time, a rate or a share of the peak such as \"1.9s\", "
     "\"3200tokens/s\", \"12samples/s/device\" or \"38%\"";
 
-// Nearer than this share of the way to what was measured, in the logarithm, and
-// no more than so many.
+// Nearer than this share of the way to what was measured, in the logarithm,
+// inside the 95 % interval of such a step, and no more than so many.
 constexpr double kNear = 0.5;
 constexpr size_t kMostOthers = 4;
 
@@ -136,11 +136,13 @@ class OtherSteps {
 // Those that come near, the nearest first.
 std::vector<OtherStep> NearestSteps(std::vector<OtherStep> steps,
                                     Seconds<> measured,
-                                    Seconds<> predicted) {
+                                    const StepEstimate& predicted) {
   const auto apart = [&](Seconds<> step) {
     return std::abs(std::log(measured / step));
   };
-  const double most = kNear * apart(predicted);
+  const double most =
+      std::min(kNear * apart(predicted.total()),
+               std::log(predicted.HighFactor95(predicted.log_sigma)));
   steps.erase(
       std::remove_if(steps.begin(),
                      steps.end(),
@@ -186,6 +188,9 @@ Measured ParseMeasured(std::string_view text) {
     const auto time = hardware::ParseQuantity<Seconds<>>(left);
     if (time) value = model::ToSeconds(*time);
   }
+  if (!value && left.find('/') != std::string_view::npos) {
+    RefuseMeasured(text, "; rates are in tokens/s or samples/s");
+  }
   if (!value) {
     RefuseMeasured(text,
                    measured.of_device
@@ -230,8 +235,7 @@ StepComparison CompareStep(const Measured& measured,
   } else {
     for (const SettingChange one : FasterSettings()) others.Try(one);
   }
-  result.would_be =
-      NearestSteps(others.Take(), result.measured, result.predicted);
+  result.would_be = NearestSteps(others.Take(), result.measured, step);
   return result;
 }
 

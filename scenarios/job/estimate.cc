@@ -192,6 +192,7 @@ JobEstimate Begin(const Scenario& scenario,
   job.workload = scenario.workload;
   job.workload.parallel =
       model::OverDevices(scenario.workload.parallel, cluster.devices);
+  model::RequireUpdateInBackward(job.workload);
   calibrate::RequireJoinable(job.workload.parallel, cluster, device);
   if (cluster.devices_per_chip > 1 &&
       model::ShardsOf(job.workload.parallel) > 1) {

@@ -34,7 +34,7 @@ COUNTS = {
 # Shares of one, and errors whose unit docs/guide/commands.md gives.
 SHARES = {
     "bandwidth_share", "best_probability", "dma", "dropout", "fitted_sigma", "interval", "limits_probability", "list_price_share",
-    "load_factor", "log_sigma", "matrix_share", "mfu", "mfu_causal", "noise", "optimizer_busy_share", "prior_sigma", "scalar", "score", "share",
+    "load_factor", "log_sigma", "matrix_share", "mfu", "mfu_causal", "noise", "optimizer_busy_share", "prior_sigma", "ratio", "scalar", "score", "share",
     "source_log_sigma", "speed",
     "tensor", "vector",
 }  # fmt: skip

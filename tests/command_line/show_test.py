@@ -93,7 +93,7 @@ class Completion(Case):
             (("recommend", "--objective", "time_"),
              ["time_cost_energy", "time_energy_cost"]),
             (("predict", "--precision", "bf16,fp"),
-             ["bf16,fp32", "bf16,fp16", "bf16,fp8"]),
+             ["bf16,fp32", "bf16,fp16", "bf16,fp8", "bf16,fp4"]),
             (("validate", "--protocol", "leave-s"), ["leave-source-out"]),
             (("validate", "--protocol", "leave-h"), ["leave-hosts-out"]),
             (("validate", "--repeats", ""), ["each", "median"]),

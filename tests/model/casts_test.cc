@@ -74,7 +74,7 @@ TEST_CASE("compiled graphs cast wide weights") {
   CHECK(casts(kLayer, Phase::kBackward, "cast weight gradient") == 0);
 }
 
-// docs/models/counts.md, "8 bits": Llama-like blocks of 64 with 32 tokens. The
+// docs/models/counts.md, "8 and 4 bits": Llama-like blocks of 64 with 32 tokens. The
 // query projection reads 32 x 64 + 64 x 64 bytes; its operands are cast before,
 // 2 bytes in and 2 x 1 out, once as they are and once transposed.
 TEST_CASE("products of blocks have operands of 8 bits in fp8") {
@@ -137,7 +137,7 @@ TEST_CASE("products of blocks have operands of 8 bits in fp8") {
         ExpandKernels(w).Counts(Phase::kForward).launches + 2 * 2 * 5);
 }
 
-// docs/models/counts.md, "8 bits": the casts before the first product of the
+// docs/models/counts.md, "8 and 4 bits": the casts before the first product of the
 // feed-forward block, where nothing before it leaves 8 bits.
 TEST_CASE("what scales 8 bits is read, by hand") {
   Workload w;
@@ -286,8 +286,8 @@ TEST_CASE("the highest blocks' products may stay in 16 bits, by hand") {
   w.trainable.lora_rank = 16;
   w.trainable.lora.query = true;
   CHECK(RefusalOf(w) ==
-        "wide_blocks: expected 0 beside a base in the bits of its products, "
-        "got 1");
+        "wide_blocks: expected 0 beside a base in the bits of its products "
+        "(trainable.lora.base_bits), got 1");
 }
 
 TEST_CASE("the highest blocks are those of the last stage") {

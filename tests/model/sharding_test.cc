@@ -85,7 +85,7 @@ TEST_CASE("units of experts, frozen blocks and adapters add up") {
   CHECK(units.root.trained == kRoot - 128'256 * int64_t{4096});
 }
 
-// docs/models/counts.md, "8 bits".
+// docs/models/counts.md, "8 and 4 bits".
 TEST_CASE("weights gathered in 8 bits, by hand") {
   Workload w = ShardedLlama(Shard::kFsdp);
   w.fp8.gathered = true;

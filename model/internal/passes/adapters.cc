@@ -1,6 +1,7 @@
 #include "model/internal/passes/adapters.h"
 
 #include "model/element_widths.h"
+#include "model/frozen_base.h"
 #include "model/rounding.h"
 #include "model/trainable.h"
 
@@ -140,7 +141,7 @@ void Dequantise(Pass& pass, int64_t elements) {
   Kernel& kernel =
       pass.Push("dequantise weights", KernelKind::kElementwise, elements);
   kernel.vector_flops = 2 * elements;  // a table's value, its group's scale
-  kernel.bytes_read = QuantisedBytes(elements, w.trainable);
+  kernel.bytes_read = BaseBytes(w, elements);
   kernel.bytes_written = elements * pass.element;
   kernel.parameter_bytes = kernel.bytes();
 }
