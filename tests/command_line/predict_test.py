@@ -434,6 +434,30 @@ class Predict(Case):
         self.begins(1, "precision: t4 has no bf16", "predict", "--model", "gpt2",
                     "--samples", "9", "--length", "9", "--device", "t4")  # fmt: skip
 
+    def test_ranks_that_flags_find_are_those_of_an_update_in_the_pass_backward(self):
+        asked = ("predict", "--model", "llama-3.2-3b", "--samples", "1000", "--length", "2048",
+                 "--batch", "1", "--device", "h200_sxm", "--set", "narrow_weights=true",
+                 "--set", "optimizer.masters=none", "--set", "attention=flash",
+                 "--set", "optimizer.in_backward=true")  # fmt: skip
+        self.good(*asked)
+        self.begins(1, "optimizer.in_backward: expected false where ranks sum gradients",
+                    *asked, "--devices", "2")  # fmt: skip
+        self.good(*asked, "--devices", "2", "--set", "parallel.shard=fsdp")
+
+    def test_a_step_of_ones_own_stands_beside_the_predicted_one(self):
+        asked = ("predict", "llama_8b_lora", "--device", "h100_sxm")
+        step = self.json_of(*asked)["predictions"][0]["step_time_s"]
+        measured = self.json_of(*asked, "--measured", f"{step}s")["predictions"][0]["measured"]
+        self.assertAlmostEqual(measured["ratio"], 1.0, 6)
+        self.assertTrue(measured["inside_80"])
+        self.assertEqual(measured["would_be"], [])
+        self.begins(1, "--measured: expected a step's time, a rate or a share of the peak",
+                    *asked, "--measured", "3200tok/s")  # fmt: skip
+        self.begins(2, "--measured: give one --batch", *asked, "--batch", "1,2",
+                    "--measured", "1s")  # fmt: skip
+        self.begins(2, "--largest: not with --measured", *asked, "--largest", "batch",
+                    "--measured", "1s")  # fmt: skip
+
     def test_of_a_list_what_a_device_cannot_run_is_left_out(self):
         asked = ("predict", self.write("s.yaml", GOOD), "--device", "l4,t4")
         whole = self.json_of(*asked, "--precision", "bf16,fp16")
