@@ -87,8 +87,10 @@ std::string MiscountedOption(CLI::App& app,
         equals != std::string::npos ||
         (i + 1 < arguments.size() && !IsOption(arguments[i + 1]));
     if (!has_value) return name + ": expected a value, got nothing";
+    // --set may stand as often as one likes.
     const bool repeated =
-        std::find(seen.begin(), seen.end(), name) != seen.end();
+        std::find(seen.begin(), seen.end(), name) != seen.end() &&
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
     if (repeated && option->get_items_expected_max() == 1) {
       return name + ": expected once, given several times";
     }

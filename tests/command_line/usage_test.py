@@ -76,6 +76,11 @@ class Usage(Case):
                 "--fit: expected once, given several times",
             ),
             (
+                ("predict", "emotion_bert_base", "--set", "batch=1", "--set", "epochs=1",
+                 "--start-up", "0", "--start-up", "1"),
+                "--start-up: expected once, given several times",
+            ),
+            (
                 ("predict", "emotion_bert_base", "--format"),
                 "--format: expected a value, got nothing",
             ),
