@@ -76,7 +76,6 @@ constexpr auto kOfCheckpoints = std::to_array<IdleWord>(
     {{"4bit", "", "", 4},   {"8bit", "", "", 8},  {"awq", "", "", 4},
      {"bf16", ""},          {"bnb", "", "", 4},   {"chat", ""},
      {"deduped", "pythia"}, {"dpo", ""},          {"fp16", ""},
-     {"fp4", "", "", 4},    {"fp8", "", "", 8},   {"gguf", ""},
      {"gptq", "", "", 4},   {"hf", ""},           {"instruct", "", "8x22b"},
      {"int4", "", "", 4},   {"int8", "", "", 8},  {"it", "gemma"},
      {"meta", ""},          {"mxfp4", "", "", 4}, {"nf4", "", "", 4},
