@@ -72,15 +72,31 @@ struct IdleWord {
   // Of what repacked weights are quantised to; 0: none, or it says no number.
   int64_t bits = 0;
 };
-constexpr auto kOfCheckpoints = std::to_array<IdleWord>(
-    {{"4bit", "", "", 4},   {"8bit", "", "", 8},  {"awq", "", "", 4},
-     {"bf16", ""},          {"bnb", "", "", 4},   {"chat", ""},
-     {"deduped", "pythia"}, {"dpo", ""},          {"fp16", ""},
-     {"gptq", "", "", 4},   {"hf", ""},           {"instruct", "", "8x22b"},
-     {"int4", "", "", 4},   {"int8", "", "", 8},  {"it", "gemma"},
-     {"meta", ""},          {"mxfp4", "", "", 4}, {"nf4", "", "", 4},
-     {"nvfp4", "", "", 4},  {"pt", "gemma"},      {"sft", ""},
-     {"unsloth", ""}});
+constexpr auto kOfCheckpoints =
+    std::to_array<IdleWord>({{"4bit", "", "", 4},
+                             {"8bit", "", "", 8},
+                             {"awq", "", "", 4},
+                             {"bf16", ""},
+                             {"bnb", "", "", 4},
+                             {"chat", ""},
+                             {"deduped", "pythia"},
+                             {"dpo", ""},
+                             {"fp16", ""},
+                             {"fp4", "", "", 4},
+                             {"gguf", ""},
+                             {"gptq", "", "", 4},
+                             {"hf", ""},
+                             {"instruct", "", "8x22b"},
+                             {"int4", "", "", 4},
+                             {"int8", "", "", 8},
+                             {"it", "gemma"},
+                             {"meta", ""},
+                             {"mxfp4", "", "", 4},
+                             {"nf4", "", "", 4},
+                             {"nvfp4", "", "", 4},
+                             {"pt", "gemma"},
+                             {"sft", ""},
+                             {"unsloth", ""}});
 
 bool IsIdle(std::string_view word, std::string_view lowered_name) {
   return std::any_of(
@@ -97,15 +113,9 @@ bool IsIdle(std::string_view word, std::string_view lowered_name) {
 constexpr std::array<std::string_view, 1> kOthersOfAName = {"klue"};
 
 // Whose blocks are other than those of presets that are spelled nearly alike
-// ("deberta-v3-base", "roberta-base"; latent experts in the larger Nemotrons 3):
-// none is suggested in their place.
-constexpr auto kFamiliesWithoutPreset =
-    std::to_array<std::string_view>({"deberta",
-                                     "longformer",
-                                     "mpnet",
-                                     "nemotron-3-super",
-                                     "nemotron-3-ultra",
-                                     "xlnet"});
+// ("deberta-v3-base", "roberta-base"): none is suggested in their place.
+constexpr auto kFamiliesWithoutPreset = std::to_array<std::string_view>(
+    {"deberta", "longformer", "mpnet", "xlnet"});
 
 // Networks that read or make pictures or sound, or both and text.
 constexpr auto kFamiliesBesideText =

@@ -522,6 +522,8 @@ TEST_CASE("repacked and quantised uploads are their models") {
            {"unsloth/Meta-Llama-3.1-8B-bnb-4bit", "llama-3.1-8b"},
            {"Qwen/Qwen3-8B-AWQ", "qwen3-8b"},
            {"bartowski/Llama-3.2-1B-Instruct-GGUF", "llama-3.2-1b"},
+           {"nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4",
+            "nemotron-3-super-120b-a12b"},
            {"gpt2-124M", "gpt2"},
            {"gpt2-355M", "gpt2-medium"},
            {"gpt2-774M", "gpt2-large"},
