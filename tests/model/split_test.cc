@@ -1,5 +1,4 @@
 #include "model/split.h"
-#include "model/trainable.h"
 
 #include <doctest/doctest.h>
 
@@ -16,6 +15,7 @@
 #include "model/parallel.h"
 #include "model/presets.h"
 #include "model/sharding.h"
+#include "model/trainable.h"
 #include "model/validate.h"
 #include "model/workload.h"
 
