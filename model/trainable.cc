@@ -136,7 +136,8 @@ void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
     named.out_proj = false;
   }
   if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
-  if (a.attention_layers() + a.decoder_layers == 0) {
+  // Of a model that is not known yet there is nothing of either.
+  if (a.other_mixers() > 0 && a.attention_layers() == 0) {
     named.state_space_in = a.state_space_layers > 0;
     named.delta_rule_in = a.delta_rule_layers > 0;
     return;
