@@ -56,7 +56,8 @@ TEST_CASE("a type's file of Transformers 5 is what the one of 4 is") {
   const auto of_4 = by_type(kSavedConfigs);
   const auto of_5 = by_type(kSavedConfigsOf5);
   int same = 0;
-  for (const auto& [type, before] : of_4) {
+  for (const auto& [name, before] : of_4) {
+    const std::string& type = name;
     const auto after = of_5.find(type);
     if (after == of_5.end()) continue;
     if (type == "deepseek_v2" || type == "mt5") continue;
