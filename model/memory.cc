@@ -1,6 +1,7 @@
 #include "model/memory.h"
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "model/activations.h"
@@ -18,7 +19,6 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
   const ActivationBytes activations = Activations(w);
   const std::array moments = {rank.Loss(activations),
-                              rank.OutputProduct(activations),
                               rank.ForwardEnd(activations),
                               rank.LastBlock(activations),
                               rank.LowestBlock(activations.lowest),
@@ -26,11 +26,16 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
                               rank.OptimizerStep()};
   const Moment* most = nullptr;
   Bytes<> held;
-  for (const Moment& moment : moments) {
+  const auto compare = [&](const Moment& moment) {
     const Bytes<> total = moment.total();
-    if (most != nullptr && total <= held) continue;
+    if (most != nullptr && total <= held) return;
     most = &moment;
     held = total;
+  };
+  for (const Moment& moment : moments) compare(moment);
+  std::optional<Moment> product;
+  if (w.optimizer.in_backward) {
+    compare(product.emplace(rank.OutputProduct(activations)));
   }
   MemoryEstimate worst = most->Estimate();
   worst.of_other_streams = rank.OfOtherStreams(worst);

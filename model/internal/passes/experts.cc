@@ -170,8 +170,9 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
     if (!trains) return;
     GroupWeightGradient(pass, "expert weight gradient", r, k, n);
     pass.last().launches = ExpertLaunches(pass, r);
-    if (pass.narrows_operands && NarrowWeightGradients(w))
+    if (pass.narrows_operands && NarrowWeightGradients(w)) {
       ReadNarrowed(pass, Reads::kGradient);
+    }
     GradientWithin(pass, r, k, n);
   };
   const auto each = [&](const auto& elementwise) {
