@@ -90,6 +90,7 @@ Architecture ReadQwenMoe(const ConfigJson& c, bool version_3) {
 // of its class.
 Architecture ReadQwen3VlMoe(const ConfigJson& c) {
   Architecture a = ReadQwen(c, /*version_3=*/true, 16);
+  a.head_size = c.PositiveCount("head_dim", 0);  // without the other's default
   a.experts = c.Count(ExpertsKey(c), 60);
   a.experts_per_token = c.Count("num_experts_per_tok", 4);
   a.expert_intermediate = c.Count("moe_intermediate_size", 1408);

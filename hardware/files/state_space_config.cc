@@ -38,6 +38,8 @@ struct StateSpaceKeys {
   int64_t usual_heads;
   int64_t usual_size;
   int64_t usual_chunk;
+  int64_t usual_head_size = 0;
+  int64_t usual_groups = 1;
   // Of all heads together, where another key says so much; 0: none does.
   int64_t width = 0;
 };
@@ -65,15 +67,18 @@ void ReadStateSpaces(const ConfigJson& c,
   a.state_heads = c.PositiveCount(keys.heads, keys.usual_heads);
   // "auto" is as wide as heads divide them all.
   const bool divided = !c.Has(keys.head_size) || c.At(keys.head_size) == "auto";
-  a.state_head_size =
-      divided ? keys.width / a.state_heads : c.PositiveCount(keys.head_size);
+  if (divided && keys.width > 0) {
+    a.state_head_size = keys.width / a.state_heads;
+  } else {
+    a.state_head_size = c.PositiveCount(keys.head_size, keys.usual_head_size);
+  }
   if (a.state_width() != keys.width && keys.width > 0) {
     c.Expected(keys.heads,
                fmt::format("heads that are {} wide together", keys.width),
                json(a.state_heads));
   }
   a.state_size = c.PositiveCount(keys.size, keys.usual_size);
-  a.state_groups = c.PositiveCount(keys.groups, 1);
+  a.state_groups = c.PositiveCount(keys.groups, keys.usual_groups);
   a.state_convolution = c.PositiveCount(keys.convolution, 4);
   a.state_chunk = c.PositiveCount(keys.chunk, keys.usual_chunk);
   c.Expect(keys.filter_bias, true);
@@ -255,9 +260,11 @@ void ReadNextToken(const ConfigJson& c, Architecture& a) {
 // Their keys are known to files without experts, too.
 void ReadNemotronExperts(const ConfigJson& c, Architecture& a) {
   const int64_t per_token = c.Count("num_experts_per_tok", 2);
-  const int64_t width = c.Count("moe_intermediate_size", a.intermediate);
-  const int64_t shared = c.Count("moe_shared_expert_intermediate_size", 0) *
-                         c.Count("n_shared_experts", 1);
+  constexpr int64_t kUsualWidth = 7688;
+  const int64_t width = c.Count("moe_intermediate_size", kUsualWidth);
+  const int64_t shared =
+      c.Count("moe_shared_expert_intermediate_size", kUsualWidth) *
+      c.Count("n_shared_experts", 1);
   const int64_t latent = c.Count("moe_latent_size", 0);
   if (a.experts == 0) return;
   a.experts_per_token = per_token;
@@ -288,7 +295,7 @@ Architecture ReadNemotronH(const ConfigJson& c) {
   if (c.Has("sliding_window")) {
     c.Expected("sliding_window", "none", c.At("sliding_window"));
   }
-  a.experts = c.Count("n_routed_experts", 0);
+  a.experts = c.Count("n_routed_experts", 8);
   ReadBlocks(c, a);
   ReadNemotronExperts(c, a);
   ReadNextToken(c, a);
@@ -302,7 +309,9 @@ Architecture ReadNemotronH(const ConfigJson& c) {
                             .product_bias = "mamba_proj_bias",
                             .usual_heads = 128,
                             .usual_size = 128,
-                            .usual_chunk = 128};
+                            .usual_chunk = 128,
+                            .usual_head_size = 64,
+                            .usual_groups = 8};
   if (a.state_space_layers > 0) ReadStateSpaces(c, keys, a);
   Ignore(c,
          {"expand",
