@@ -103,6 +103,11 @@ void RequireDecoder(const Architecture& a) {
                   a.token_types,
                   a.position_offset,
                   a.embedding_layer_norm));
+  Require(!a.separate_projections,
+          fmt::format("model {}: separate_projections: blocks like GPT-2's "
+                      "have queries, keys and values of one matrix, expected "
+                      "false, got true",
+                      a.name));
 }
 
 void RequireEncoderDecoder(const Architecture& a) {
@@ -166,10 +171,12 @@ void RequireLlamaBlock(const Architecture& a) {
       {"blocks of single parts", a.single_part_blocks},
       {"scores as they are", !a.scaled_scores},
       {"norms without weights", !a.norm_scale},
+      {"queries, keys and values of one matrix", a.joint_projection()},
       {"joined projections of a gate", a.joint_gate},
       {"dropout of the activation", a.drops_activation},
       {"biases of logits", a.logits_bias},
       {"logits by rows of unit length", a.unit_output_rows},
+      {"a loss of logits as products make them", a.narrow_logits},
       {"a feed-forward without a gate", !a.gated},
       {"attention and feed-forward side by side", a.parallel_block},
       {"biases of experts or their router", a.expert_bias || a.router_bias},
@@ -246,6 +253,7 @@ void RequireMeasurableStep(const Workload& workload) {
 
 // What trains, and how wide its state is.
 void RequireMeasurableState(const Workload& workload) {
+  RequireTrainerOptimizer(workload.optimizer);
   Require(!KeepsMasters(workload) || MastersInUpdate(workload),
           "optimizer.masters: the trainer has in_update, got apart");
   Require(!workload.optimizer.wide_gradients,
@@ -337,6 +345,17 @@ void RequireTrainerParts(const Architecture& architecture,
           fmt::format("trainable.base_bits: the trainer keeps frozen weights "
                       "as they are, got {}",
                       trainable.base_bits));
+}
+
+void RequireTrainerOptimizer(const Optimizer& optimizer) {
+  const OptimizerKind kind = optimizer.kind;
+  Require(kind == OptimizerKind::kAdamW || kind == OptimizerKind::kAdan ||
+              kind == OptimizerKind::kSgd,
+          fmt::format("optimizer: the trainer has adamw, adan and sgd, got {}",
+                      ToText(kind)));
+  Require(kind != OptimizerKind::kSgd ||
+              optimizer.implementation != OptimizerImplementation::kFused,
+          "optimizer: sgd has for_loop and multi_tensor, got fused");
 }
 
 void RequireTrainerStack(Fusion stack) {

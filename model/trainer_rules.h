@@ -24,6 +24,7 @@ void RequireTrainerNetwork(const Architecture& architecture);
 void RequireTrainerParts(const Architecture& architecture,
                          const Trainable& trainable,
                          bool recompute);
+void RequireTrainerOptimizer(const Optimizer& optimizer);
 void RequireTrainerStack(Fusion stack);
 void RequireTrainerPrecision(Precision precision);
 // Weights as narrow as the workload has them.

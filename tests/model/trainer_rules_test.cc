@@ -52,6 +52,32 @@ TEST_CASE("models that the trainer has not are named, with what they have") {
   CHECK(TrainerRefusal(RunOf("gemma-2-2b")).find("model gemma-2-2b: ") == 0);
 }
 
+TEST_CASE("matrices that the trainer has apart or joined are named") {
+  CHECK(TrainerRefusal(RunOf("ling-lite-1.5")) ==
+        "model ling-lite-1.5: the trainer has decoders like Llama's, without "
+        "queries, keys and values of one matrix");
+  Workload w = RunOf("llama-3.2-1b");
+  w.architecture.narrow_logits = true;
+  CHECK(TrainerRefusal(w) ==
+        "model llama-3.2-1b: the trainer has decoders like Llama's, without a "
+        "loss of logits as products make them");
+  w = RunOf("gpt2");
+  w.architecture.separate_projections = true;
+  CHECK(TrainerRefusal(w) ==
+        "model gpt2: separate_projections: blocks like GPT-2's have queries, "
+        "keys and values of one matrix, expected false, got true");
+}
+
+TEST_CASE("optimizers that the trainer has not are named") {
+  Workload w = RunOf("llama-3.2-1b");
+  w.optimizer.kind = OptimizerKind::kLion;
+  CHECK(TrainerRefusal(w) ==
+        "optimizer: the trainer has adamw, adan and sgd, got lion");
+  w.optimizer = {OptimizerKind::kSgd, OptimizerImplementation::kFused};
+  CHECK(TrainerRefusal(w) ==
+        "optimizer: sgd has for_loop and multi_tensor, got fused");
+}
+
 TEST_CASE("adapters stand in decoders like Llama's alone") {
   Workload w = RunOf("llama-3.2-1b");
   w.trainable.lora_rank = 8;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/error.h"
+#include "model/trainer_rules.h"
 #include "trainer/optimizer/adamw.h"
 #include "trainer/optimizer/adan.h"
 #include "trainer/optimizer/sgd.h"
@@ -26,23 +27,17 @@ std::unique_ptr<Optimizer> MakeOptimizer(
                     model::ToText(options.kind.kind),
                     model::ToText(options.kind.implementation)));
   }
+  model::RequireTrainerOptimizer(options.kind);
   switch (options.kind.kind) {
     case OptimizerKind::kAdamW:
       return MakeAdamW(parameters, options);
     case OptimizerKind::kAdan:
       return MakeAdan(parameters, options);
     case OptimizerKind::kSgd:
-      if (options.kind.implementation != OptimizerImplementation::kFused) {
-        return MakeSgd(parameters, options);
-      }
-      throw model::InputError(
-          "optimizer: sgd has for_loop and multi_tensor, got fused");
+      return MakeSgd(parameters, options);
     default:
-      break;
+      ENSURE(false, "an optimizer that the trainer has not");
   }
-  throw model::InputError(
-      fmt::format("optimizer: this trainer has adamw, adan and sgd, got {}",
-                  model::ToText(options.kind.kind)));
 }
 
 }  // namespace trainfare::trainer
