@@ -82,7 +82,12 @@ std::vector<ParameterInfo> ParametersOf(const Device& device) {
   return infos;
 }
 
-std::optional<model::Precision> NearestPrecision(const Device& device) {
+std::optional<model::Precision> NearestPrecision(const Device& device,
+                                                 model::Precision asked) {
+  if (asked == model::Precision::kFp4 &&
+      device.MatrixPeak(model::Precision::kFp8)) {
+    return model::Precision::kFp8;
+  }
   for (const auto candidate : {model::Precision::kBf16,
                                model::Precision::kFp16,
                                model::Precision::kTf32,

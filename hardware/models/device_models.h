@@ -52,9 +52,10 @@ decltype(auto) WithKind(DeviceKind kind, With&& with) {
 // is assumed of its kind (models/kind.h).
 std::vector<ParameterInfo> ParametersOf(const Device& device);
 
-// What to ask for in place of a precision that it lacks, the narrowest of 16
-// bits and more; nullopt: it has no peak at all.
-std::optional<model::Precision> NearestPrecision(const Device& device);
+// What to ask for in place of a precision that it lacks: the narrowest of 16
+// bits and more, of 4 bits 8 where it has them; nullopt: it has no peak at all.
+std::optional<model::Precision> NearestPrecision(const Device& device,
+                                                 model::Precision asked);
 // Throws InputError when the device has no engine for the precision.
 void RequirePrecision(const Device& device, model::Precision precision);
 // The same of all that a step has: of its optimizer, too.

@@ -34,9 +34,10 @@ std::string ReasonOf(std::string_view fault,
                      const Scenario& scenario) {
   std::string reason = scenario.WithPlace(std::string(fault));
   const hardware::Device& device = target.predictor.device();
-  const auto instead = hardware::NearestPrecision(device);
+  const model::Precision asked = scenario.workload.precision;
+  const auto instead = hardware::NearestPrecision(device, asked);
   if (fault.starts_with("precision: ") && instead &&
-      !device.MatrixPeak(scenario.workload.precision)) {
+      !device.MatrixPeak(asked)) {
     reason += fmt::format("; hint: --precision {}", model::ToText(*instead));
   }
   return reason;

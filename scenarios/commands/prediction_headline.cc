@@ -95,22 +95,15 @@ std::string GroundName(const PredictionTarget& target) {
       DayOf(of));
 }
 
-// "8.03 B", "110 M".
-std::string CountText(int64_t parameters) {
-  const auto number = static_cast<double>(parameters);
-  return number < 1e9 ? fmt::format("{:.3g} M", number / 1e6)
-                      : fmt::format("{:.3g} B", number / 1e9);
-}
-
 // "llama-3.1-8b (8.03 B parameters, 6.82 M trained)".
 std::string ModelText(const model::Workload& workload) {
-  std::string text =
-      fmt::format("{} ({} parameters",
-                  workload.architecture.name,
-                  CountText(model::TotalParameters(workload.architecture)));
+  std::string text = fmt::format(
+      "{} ({} parameters",
+      workload.architecture.name,
+      ParametersText(model::TotalParameters(workload.architecture)));
   if (!workload.trainable.everything()) {
     text += fmt::format(", {} trained",
-                        CountText(model::TrainableParameters(workload)));
+                        ParametersText(model::TrainableParameters(workload)));
   }
   return text + ")";
 }
@@ -157,6 +150,12 @@ std::string RoomLine(const PredictionTarget& target,
 }
 
 }  // namespace
+
+std::string ParametersText(int64_t parameters) {
+  const auto number = static_cast<double>(parameters);
+  return number < 1e9 ? fmt::format("{:.3g} M", number / 1e6)
+                      : fmt::format("{:.3g} B", number / 1e9);
+}
 
 std::vector<std::string> HeadlineOf(
     const std::vector<PredictionTarget>& targets,

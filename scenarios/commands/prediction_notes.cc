@@ -10,6 +10,7 @@
 #include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/stack_rules.h"
+#include "model/trainable.h"
 #include "scenarios/commands/compiler_notes.h"
 #include "scenarios/commands/job_notes.h"
 #include "scenarios/commands/memory_advice.h"
@@ -207,6 +208,30 @@ void AddStackNotes(const PredictionTarget& target,
   }
 }
 
+// Where experts are one tensor, as of Transformers 5, they are no modules that
+// PEFT puts adapters beside, whatever matrices are named.
+void AddExpertAdaptersNote(const model::Workload& w, std::vector<Note>& notes) {
+  if (w.architecture.experts == 0 || w.trainable.lora_rank == 0) return;
+  if (model::FindsRows(model::ExpertsOf(w)) ||
+      model::RulesOf(w).block == model::BlockKernels::kHandFused) {
+    return;
+  }
+  const int64_t adapters = model::TrainableExpertParameters(w);
+  if (adapters == 0) return;
+  model::LoraMatrices others = w.trainable.lora;
+  others.feed_forward_gate = others.feed_forward_in = others.feed_forward_out =
+      false;
+  notes.push_back(fmt::format(
+      "{} of what trains are adapters beside routed experts, which PEFT does "
+      "not "
+      "have where Transformers 5 keeps a block's experts in one tensor{}",
+      ParametersText(adapters),
+      others == model::LoraMatrices{}
+          ? ""
+          : fmt::format("; without: --set trainable.lora.matrices={}",
+                        fmt::join(model::ToWords(others), ","))));
+}
+
 // A limit above what the board allows holds nobody back.
 void AddPowerLimitNote(const PredictionTarget& target,
                        const model::Workload& w,
@@ -272,6 +297,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
   }
   AddBatchNotes(target, jobs, scenario, notes);
   AddStackNotes(target, jobs.front(), scenario, notes);
+  AddExpertAdaptersNote(scenario.workload, notes);
   AddPowerLimitNote(target, scenario.workload, notes);
   AddWindowNote(scenario.workload.architecture, notes);
   AddLinkNotes(target, notes);

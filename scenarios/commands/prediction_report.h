@@ -29,6 +29,9 @@ struct Prediction {
 // What the collectives of its step take by size; empty: it has none.
 std::vector<CollectiveTime> CollectivesOf(const Prediction& prediction);
 
+// "8.03 B", "110 M".
+std::string ParametersText(int64_t parameters);
+
 // The answer about one job in a line, else what was asked about; the settings;
 // and what else of one job fits.
 std::vector<std::string> HeadlineOf(

@@ -283,7 +283,7 @@ std::optional<Note> PrecisionNote(const std::vector<Candidate>& candidates,
     if (c.objection.kind != Obstacle::kCannotRun || c.here) continue;
     const hardware::Device& device =
         hardware::DeviceCatalog::Shipped().Find(c.device);
-    const auto nearest = hardware::NearestPrecision(device);
+    const auto nearest = hardware::NearestPrecision(device, asked);
     if (device.MatrixPeak(asked) || !nearest) continue;
     without.insert(device.name);
     instead.insert(model::ToText(*nearest));

@@ -280,6 +280,26 @@ TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
   CHECK_FALSE(HasNote(Predict(options), "its kernels are GPUs' own"));
 }
 
+TEST_CASE("adapters beside routed experts are told of where PEFT has none") {
+  const FitFolder none;
+  PredictOptions options = On("h200_sxm");
+  options.scenario = "llama_8b_lora";
+  options.overrides.model = "qwen3-30b-a3b";
+  const char* words = "beside routed experts";
+  options.overrides.settings = {"experts=grouped"};
+  CHECK_FALSE(HasNote(Predict(options), words));
+  options.overrides.settings.emplace_back(
+      "trainable.lora.matrices=q_proj,o_proj,up_proj,down_proj");
+  // Rank 16, 48 blocks of 128: 16 x 2 x (2048 + 768) x 6144.
+  CHECK(HasNote(Predict(options),
+                "554 M of what trains are adapters beside routed experts, "));
+  CHECK(HasNote(Predict(options),
+                "; without: --set trainable.lora.matrices=query,output"));
+  // Experts that are modules have them.
+  options.overrides.settings[0] = "experts=loop";
+  CHECK_FALSE(HasNote(Predict(options), words));
+}
+
 TEST_CASE("experts that run one by one are told what groups them") {
   const FitFolder none;
   PredictOptions options = On("h200_sxm");
