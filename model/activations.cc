@@ -233,7 +233,8 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
                                const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.tokens();
-  const BlockParts parts = a.parts_of(0);
+  const BlockParts parts =
+      a.parts_of(std::min(a.layers - LayersWithBackward(w), a.layers - 1));
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
   // What the passes behind this one keep.

@@ -10,7 +10,8 @@
 
 namespace trainfare::model {
 
-// Bytes that one block keeps for its backward pass.
+// Bytes that one block keeps for its backward pass: of such parts, or of attention
+// and a feed-forward, dense unless it has experts.
 int64_t LayerActivationBytes(const Workload& workload, const BlockParts& parts);
 inline int64_t LayerActivationBytes(const Workload& workload,
                                     bool experts = false) {

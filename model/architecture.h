@@ -270,6 +270,9 @@ struct Architecture {
   int64_t dense_layers = 0;  // first blocks, without experts
   // Of so many blocks above those one has experts, the last (Llama 4 Maverick).
   int64_t expert_period = 1;
+  // Blocks since the last with experts that a stage of a pipeline has below its
+  // first (model/split.h). No file says it.
+  int64_t expert_phase = 0;
   // Experts are in so many groups, of which a token goes to those of so many
   // (DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2: node-limited routing).
   int64_t expert_groups = 1;
@@ -407,12 +410,11 @@ struct Architecture {
   int64_t expert_layers_below(int64_t block) const {
     const int64_t inner = feed_forwards_below(block);
     if (experts == 0 || inner <= dense_layers) return 0;
-    return (inner - dense_layers) / expert_period;
+    return (inner - dense_layers + expert_phase) / expert_period;
   }
   bool has_experts(int64_t block) const {
     return expert_layers_below(block + 1) > expert_layers_below(block);
   }
-  bool last_has_experts() const { return has_experts(layers - 1); }
   // All blocks of the model; those that have weights of their own.
   int64_t blocks() const { return layers + decoder_layers + next_token_blocks; }
   int64_t next_token_weights() const {

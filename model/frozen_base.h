@@ -4,18 +4,15 @@
 
 #include <cstdint>
 
-#include "model/precision.h"
-#include "model/trainable.h"
 #include "model/workload.h"
 
 namespace trainfare::model {
 
-// Of so many elements: as their products take them, in 4 bits with the scales of
-// these, or as bitsandbytes and Quanto keep them (QuantisedBytes).
-inline int64_t BaseBytes(const Workload& w, int64_t elements) {
-  const bool in_fp4 = w.precision == Precision::kFp4 && BaseAsProducts(w);
-  return in_fp4 ? OperandBytes(w.precision, elements)
-                : QuantisedBytes(elements, w.trainable);
-}
+// Of so many elements: as products take them where these take few bits
+// (OperandBytes), else as bitsandbytes and Quanto keep them. Of 4 bits these have
+// a constant a group of 64: in fp32, or in a byte with one in fp32 for 256
+// groups (Dettmers et al. 2023, section 3). Of 8 bits a row or a tensor has one,
+// which counts nothing (Dettmers et al. 2022, LLM.int8()).
+int64_t BaseBytes(const Workload& workload, int64_t elements);
 
 }  // namespace trainfare::model

@@ -29,6 +29,12 @@ int64_t ShareOfSort(int64_t count, int64_t blocks, int64_t layers) {
   return std::min(blocks, (count * blocks + layers / 2) / layers);
 }
 
+// Of `count` blocks that are spread evenly among `layers` those from one up to
+// another: all stages together have all of them.
+int64_t Between(int64_t first, int64_t end, int64_t count, int64_t layers) {
+  return count * end / layers - count * first / layers;
+}
+
 // Heads of a size of their own, so that fewer of them are narrower together.
 void DivideLayers(const Parallel& p, Architecture& a) {
   const int64_t ranks = p.tensor;
@@ -157,10 +163,12 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   Architecture& a = w.architecture;
   const int64_t layers = a.layers;
   const auto share = [&](int64_t& count) {
-    count = ShareOfSort(count, blocks, layers);
+    count = Between(first, first + blocks, count, layers);
   };
   share(a.windowed_layers);
   share(a.unrotated_layers);
+  a.expert_phase =
+      std::max<int64_t>(first - a.dense_layers, 0) % a.expert_period;
   const auto behind = [&](int64_t& from_lowest) {
     from_lowest = std::clamp<int64_t>(from_lowest - first, 0, blocks);
   };
@@ -175,7 +183,10 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   }
   KeepBlocks(whole.architecture, first, first + blocks, a);
   a.layers = blocks;
-  if (stage > 0) a.looks_up_tokens = false;
+  if (stage > 0) {
+    a.looks_up_tokens = false;
+    a.first_norm = true;
+  }
   if (stage + 1 < stages) {
     a.head = Head::kNone;
     a.pooler = a.final_norm = false;
@@ -278,6 +289,14 @@ std::optional<ParallelFault> FaultOfStages(const Workload& w) {
         "pipeline",
         fmt::format("expected 1 of a model of two sides, got {}", p.pipeline)};
   }
+  if (w.trainable.frozen_layers > 0 && PredictsVocabulary(w) &&
+      !a.untied_output) {
+    return ParallelFault{
+        "pipeline",
+        fmt::format("expected 1 beside trainable.frozen_layers of a model "
+                    "whose output layer is its word embeddings, got {}",
+                    p.pipeline)};
+  }
   if (p.pipeline * p.chunks > a.layers) {
     return ParallelFault{
         p.chunks > 1 ? "chunks" : "pipeline",
@@ -362,14 +381,17 @@ TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
   const int64_t sums = a.parallel_block || a.single_part_blocks ? 1 : 2;
   // Blocks that predict a token further have both parts.
   const int64_t apart = a.single_part_blocks ? a.next_token_blocks : 0;
-  const int64_t blocks = a.blocks() + 2 * a.decoder_layers + apart;
+  const int64_t blocks = a.blocks() + apart;
+  // A decoder of two sides sums behind its cross-attention, too.
+  const int64_t crossed = a.decoder_layers;
   const int64_t unsummed = UnsummedFrom(of_stage, 0);
   const int64_t again = BlocksComputedAgain(of_stage);
   const int64_t frozen = of_stage.trainable.frozen_layers;
-  messages.forward = sums * blocks - unsummed;
+  messages.forward = sums * blocks + crossed - unsummed;
   messages.again = sums * again - unsummed +
                    UnsummedFrom(of_stage, std::min(a.layers, again));
-  messages.backward = sums * (blocks - frozen) - UnsummedFrom(of_stage, frozen);
+  messages.backward =
+      sums * (blocks - frozen) + crossed - UnsummedFrom(of_stage, frozen);
   if (a.looks_up_tokens) ++messages.forward;
   if (PredictsVocabulary(of_stage)) ++messages.backward;
   return messages;

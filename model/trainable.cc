@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 
-#include "model/rounding.h"
+#include "model/logits.h"
 #include "model/stack_rules.h"
 
 namespace trainfare::model {
@@ -89,11 +89,18 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   }
 }
 
-// Copies of the tables of a causal model that train beside adapters: its word
-// embeddings and, unless tied to them, its output layer.
-int64_t CopiedTables(const Workload& w) {
-  if (!w.trainable.embeddings_beside_adapters) return 0;
-  return w.architecture.untied_output ? 2 : 1;
+// Tables of a causal model of which copies train beside adapters, where a stage
+// has them: its word embeddings and, unless tied to them, its output layer.
+struct CopiedTables {
+  bool words = false;
+  bool output = false;
+  int64_t count() const { return (words ? 1 : 0) + (output ? 1 : 0); }
+};
+
+CopiedTables CopiedTablesOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (!w.trainable.embeddings_beside_adapters) return {};
+  return {a.looks_up_tokens, PredictsVocabulary(w) && a.untied_output};
 }
 
 // Beside adapters only the task's own layer trains; a vocabulary head is the
@@ -152,16 +159,16 @@ void NameAllMatrices(const Architecture& a,
   LoraMatrices all;
   AddLoraMatrix("all", all);
   if (trainable.lora != all) return;
-  trainable.lora = LoraMatricesOf(a);
-  KeepModules(fusion, trainable.lora);
+  trainable.lora = Modules(fusion, LoraMatricesOf(a));
 }
 
-void KeepModules(Fusion fusion, LoraMatrices& matrices) {
+LoraMatrices Modules(Fusion fusion, LoraMatrices matrices) {
   if (!StateSpaceOutIsModule(fusion)) matrices.state_space_out = false;
   if (OneFirstProduct(fusion)) {
     matrices.delta_rule_gate = matrices.delta_rule_write =
         matrices.delta_rule_decay = false;
   }
+  return matrices;
 }
 
 bool StateSpaceOutIsModule(Fusion fusion) {
@@ -320,14 +327,14 @@ std::vector<ParameterTensor> TrainableTensorsOf(const Workload& w) {
   std::vector<ParameterTensor> trains;
   if (w.trainable.lora_rank > 0) {
     trains.reserve(static_cast<size_t>(TrainableTensorCount(w)));
-    const int64_t copies = CopiedTables(w);
+    const CopiedTables copies = CopiedTablesOf(w);
     const auto append_table = [&](std::string_view name, int64_t layer) {
       trains.push_back(
           {name, a.vocabulary * a.word_width(), layer, a.word_width()});
     };
-    if (copies > 0) append_table("word_embeddings", 0);
+    if (copies.words) append_table("word_embeddings", 0);
     AppendAdapters(w, trains);
-    if (copies > 1) append_table("lm_head", a.blocks() + 1);
+    if (copies.output) append_table("lm_head", a.blocks() + 1);
     if (HeadTrainsBesideAdapters(a.head)) {
       const std::vector<ParameterTensor> head = HeadTensorsOf(a);
       trains.insert(trains.end(), head.begin(), head.end());
@@ -352,7 +359,8 @@ int64_t TrainableTensorCount(const Workload& w) {
   }
   const size_t head =
       HeadTrainsBesideAdapters(a.head) ? HeadTensorsOf(a).size() : 0;
-  return AdapterTensorCount(w) + CopiedTables(w) + static_cast<int64_t>(head);
+  return AdapterTensorCount(w) + CopiedTablesOf(w).count() +
+         static_cast<int64_t>(head);
 }
 
 int64_t TrainableParameters(const Workload& w) {
@@ -381,12 +389,15 @@ bool EmbeddingsTrain(const Workload& w) {
 
 int64_t EmbeddingCopies(const Workload& w) {
   const Architecture& a = w.architecture;
-  return CopiedTables(w) * a.vocabulary * a.word_width();
+  return CopiedTablesOf(w).count() * a.vocabulary * a.word_width();
 }
 
 int64_t OutputCopies(const Workload& w) {
-  const int64_t copies = EmbeddingCopies(w);
-  return w.architecture.untied_output ? copies / 2 : copies;
+  if (!PredictsVocabulary(w)) return 0;
+  const Architecture& a = w.architecture;
+  const CopiedTables copies = CopiedTablesOf(w);
+  const bool made = copies.output || (copies.words && !a.untied_output);
+  return made ? a.vocabulary * a.word_width() : 0;
 }
 
 int64_t ParametersInAll(const Workload& w) {
@@ -482,18 +493,6 @@ int64_t QuantisedElements(const Workload& w) {
   return BlockMatrixElements(a) - of_last_products;
 }
 
-int64_t QuantisedBytes(int64_t elements, const Trainable& trainable) {
-  if (trainable.base_bits == 8) return elements;
-  constexpr int64_t kGroup = 64;
-  constexpr int64_t kGroupOfGroups = 256;
-  const int64_t groups = CeilDivide(elements, kGroup);
-  const int64_t constants =
-      trainable.double_quantised
-          ? groups + CeilDivide(groups, kGroupOfGroups) * kSingle
-          : groups * kSingle;
-  return elements * trainable.base_bits / 8 + constants;
-}
-
 bool WidensBase(const Workload& w) {
   return w.trainable.base_bits > 0 && !BaseAsProducts(w);
 }
@@ -510,22 +509,14 @@ int64_t WidenedBlockBytes(const Workload& w) {
 
 int64_t WidenedMatrixBytes(const Workload& w) {
   if (!WidensBase(w) || w.trainable.base_by_operations) return 0;
-  const Architecture& a = w.architecture;
-  const int64_t dense =
-      a.expert_layers() < a.feed_forwards() ? a.intermediate : 0;
-  const int64_t of_state_space =
-      a.state_space_layers > 0 ? a.state_projection_width() : 0;
-  int64_t of_delta_rule = 0;
-  if (a.delta_rule_layers > 0) {
-    of_delta_rule = FirstOfDeltaRule(w);
-  }
-  const int64_t width = std::max({dense,
-                                  a.expert_intermediate,
-                                  a.shared_intermediate,
-                                  a.query_projection_width(),
-                                  of_state_space,
-                                  of_delta_rule});
-  return a.hidden * width * BytesPerElement(w.precision);
+  // Adapters may stand beside each of these matrices.
+  Workload all = w;
+  all.trainable.lora = LoraMatricesOf(w.architecture);
+  int64_t largest = 0;
+  ForEachAdapted(all, [&](const AdaptedMatrix& matrix, int64_t /*times*/) {
+    largest = std::max(largest, matrix.inputs * matrix.outputs);
+  });
+  return largest * BytesPerElement(w.precision);
 }
 
 }  // namespace trainfare::model

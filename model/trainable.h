@@ -76,7 +76,7 @@ bool StateSpaceOutIsModule(Fusion fusion);
 // some matrices those alone that are modules of a stack, beside which adapters
 // run.
 bool OneFirstProduct(Fusion fusion);
-void KeepModules(Fusion fusion, LoraMatrices& matrices);
+LoraMatrices Modules(Fusion fusion, LoraMatrices matrices);
 
 // Whether one adapter stands beside all that a joint matrix makes, where each
 // part of it is named: of queries, keys and values (GPT-2's c_attn), of a gate
@@ -143,12 +143,6 @@ bool OperationsMayWidenBase(const Architecture& architecture);
 // Elements of the frozen matrices of blocks that are kept in few bits; none
 // where nothing is.
 int64_t QuantisedElements(const Workload& workload);
-
-// Bytes of frozen parameters in few bits: their own, and of 4 bits a constant a
-// group of 64: in fp32, or in a byte with one in fp32 for 256 groups (Dettmers
-// et al. 2023, section 3). Of 8 bits a row or a tensor has one, which counts
-// nothing (Dettmers et al. 2022, LLM.int8()).
-int64_t QuantisedBytes(int64_t elements, const Trainable& trainable);
 
 // Bytes of the largest of these matrices as a product takes it, widened for its
 // gradient once more; none where the forward pass kept it.

@@ -514,7 +514,8 @@ void ValidateAdapters(const Workload& w) {
   RequireCount(t.lora_rank, 0, kLargestDimension, "trainable.lora.rank");
   if (t.lora_rank == 0) return;
   RequireMatricesOfModel(t.lora, a);
-  if (t.lora.state_space_out && !StateSpaceOutIsModule(w.stack.fusion)) {
+  const LoraMatrices modules = Modules(w.stack.fusion, t.lora);
+  if (t.lora.state_space_out != modules.state_space_out) {
     throw InputError(
         fmt::format("trainable.lora.matrices: expected no state_space_out "
                     "(out_proj) in stack {}, where the scan's kernel takes "
@@ -522,9 +523,7 @@ void ValidateAdapters(const Workload& w) {
                     "stack megatron",
                     ToText(w.stack.fusion)));
   }
-  const bool of_first = t.lora.delta_rule_gate || t.lora.delta_rule_write ||
-                        t.lora.delta_rule_decay;
-  if (of_first && OneFirstProduct(w.stack.fusion)) {
+  if (t.lora != modules) {
     throw InputError(
         fmt::format("trainable.lora.matrices: expected of the delta rule "
                     "delta_rule_in and delta_rule_out in stack {}, which has "
@@ -740,6 +739,14 @@ void ValidateOptimizer(const Workload& w) {
                     "implementation {}, got 16; hint: fused",
                     ToText(o.implementation)));
   }
+  // DeepSpeed's and FSDP's updates on the host are by fp32 state.
+  if (o.state_bits != 0 && w.parallel.offload != Offload::kNone) {
+    throw InputError(fmt::format(
+        "optimizer.state_bits: expected 0 beside parallel.offload: {}, whose "
+        "host updates state as wide as masters, got {}",
+        ToText(w.parallel.offload),
+        o.state_bits));
+  }
   const bool muon = o.kind == OptimizerKind::kMuon;
   if (!muon && o.kind != OptimizerKind::kAdafactor) return;
   const auto refuse = [&](std::string_view key,
@@ -833,6 +840,8 @@ void Validate(const Workload& w) {
                "predictions_per_sequence");
   ValidatePowerLimit(w);
   ValidateArchitecture(a);
+  // Sums are taken from here on.
+  RequireCountable(w);
   ValidateSharedBlocks(w);
   ValidateStepOfOtherBlocks(w);
   ValidateTrainable(w);
@@ -872,7 +881,6 @@ void Validate(const Workload& w) {
         a.name.empty() ? "the model" : a.name,
         length));
   }
-  RequireCountable(w);
 }
 
 }  // namespace trainfare::model

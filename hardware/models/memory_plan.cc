@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "model/activations.h"
+#include "model/architecture.h"
 #include "model/bisection.h"
 #include "model/error.h"
 #include "model/parallel.h"
 #include "model/rounding.h"
 #include "model/stack_rules.h"
+#include "model/trainable.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -51,21 +53,35 @@ model::MemorySurroundings InPlace(model::MemorySurroundings surroundings) {
   return surroundings;
 }
 
-// What all blocks of one core keep less when all of them compute anew.
+// Columns within the feed-forward that a token meets, of its experts together.
+int64_t ColumnsMet(const model::Architecture& a,
+                   const model::BlockParts& parts) {
+  return parts.experts() ? a.experts_per_token * a.expert_intermediate +
+                               a.shared_intermediate
+                         : a.intermediate;
+}
+
+// What all blocks of one core that have a pass backward keep less when all of
+// them compute anew.
 model::Bytes<> SavedAnew(const model::Workload& w) {
   const model::Architecture& a = w.architecture;
   const int64_t element = model::BytesPerElement(w.precision);
-  const auto kept = [&](int64_t length) {
-    return w.batch * length * (6 * a.hidden + a.intermediate) * element;
+  const auto kept = [&](int64_t length, int64_t columns) {
+    return w.batch * length * (6 * a.hidden + columns) * element;
   };
-  int64_t saved =
-      a.layers * (model::LayerActivationBytes(w) - kept(w.sequence_length));
+  int64_t saved = 0;
+  const int64_t lowest = a.layers - model::LayersWithBackward(w);
+  for (const model::BlocksAlike& sort :
+       model::BlocksByParts(a, lowest, a.layers)) {
+    saved += sort.count * (model::LayerActivationBytes(w, sort.parts) -
+                           kept(w.sequence_length, ColumnsMet(a, sort.parts)));
+  }
   if (a.decoder_layers > 0) {
     const int64_t target = w.decoder_length();
     // Attention twice.
-    saved += a.decoder_layers *
-             (model::DecoderLayerActivationBytes(w) - kept(target) -
-              5 * w.batch * target * a.hidden * element);
+    saved += a.decoder_layers * (model::DecoderLayerActivationBytes(w) -
+                                 kept(target, a.intermediate) -
+                                 5 * w.batch * target * a.hidden * element);
   }
   return model::Byte(static_cast<double>(saved));
 }
@@ -90,13 +106,9 @@ model::MemoryEstimate WithoutWeights(const model::Workload& w,
     });
     return all;
   }
-  int64_t bytes = w.architecture.layers * model::LayerActivationBytes(w);
-  if (w.architecture.decoder_layers > 0) {
-    bytes +=
-        w.architecture.decoder_layers * model::DecoderLayerActivationBytes(w);
-  }
   model::MemoryEstimate estimate;
-  estimate.terms = {{"activations", model::Byte(static_cast<double>(bytes))}};
+  estimate.terms = {{"activations",
+                     model::Byte(static_cast<double>(model::KeptByBlocks(w)))}};
   return estimate;
 }
 

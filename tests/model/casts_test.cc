@@ -137,6 +137,20 @@ TEST_CASE("products of blocks have operands of 8 bits in fp8") {
         ExpandKernels(w).Counts(Phase::kForward).launches + 2 * 2 * 5);
 }
 
+// GPT-2's queries, keys and values are of one matrix, frozen or not: its input's
+// gradient narrows that of the outputs and reads weights in 8 bits.
+TEST_CASE("a joint matrix beside adapters takes 8 bits backward, too") {
+  Workload w;
+  w.architecture = FindArchitecture("gpt2-xl");
+  w.sequence_length = 1024;
+  w.precision = Precision::kFp8;
+  w.stack.fusion = Fusion::kEager;
+  const int64_t all = SumsOf(w, "cast gradient", Phase::kBackward).launches;
+  w.trainable.lora_rank = 8;
+  w.trainable.lora.query = true;
+  CHECK(SumsOf(w, "cast gradient", Phase::kBackward).launches == all);
+}
+
 // docs/models/counts.md, "8 and 4 bits": the casts before the first product of the
 // feed-forward block, where nothing before it leaves 8 bits.
 TEST_CASE("what scales 8 bits is read, by hand") {

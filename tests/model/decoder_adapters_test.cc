@@ -6,6 +6,7 @@
 
 #include "model/activations.h"
 #include "model/error.h"
+#include "model/frozen_base.h"
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/presets.h"
@@ -14,6 +15,7 @@
 #include "model/transients.h"
 #include "model/validate.h"
 #include "tests/model/decoder_workloads.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
 namespace {
@@ -49,12 +51,12 @@ TEST_CASE("adapters of Llama 3.1 8B by hand") {
   }
   // 4 bits and 4 bytes a group of 64: 36 bytes. Twice quantised, 256 groups:
   // 8192 bytes, a byte a group, and 4.
-  Trainable once;
-  once.base_bits = 4;
-  once.double_quantised = false;
-  CHECK(QuantisedBytes(64, once) == 36);
-  once.double_quantised = true;
-  CHECK(QuantisedBytes(16'384, once) == 8192 + 256 + 4);
+  Workload once = w;
+  once.trainable.base_bits = 4;
+  once.trainable.double_quantised = false;
+  CHECK(BaseBytes(once, 64) == 36);
+  once.trainable.double_quantised = true;
+  CHECK(BaseBytes(once, 16'384) == 8192 + 256 + 4);
   const double whole = ToBytes(EstimateMemory(w, {}).Of("parameters"));
   w.trainable.base_bits = 4;
   const double packed = ToBytes(EstimateMemory(w, {}).Of("parameters"));
@@ -115,6 +117,44 @@ TEST_CASE("embeddings that train beside adapters, by hand") {
   CHECK(count(w, "tied gradient add") == 1);
   CHECK(static_cast<int64_t>(TrainableTensorsOf(w).size()) ==
         TrainableTensorCount(w));
+}
+
+TEST_CASE("experts in few bits are widened at each use, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  w.trainable.base_bits = 4;
+  // Every matrix that is kept so, once in each pass: half a byte with its
+  // constants read, two written.
+  const int64_t base = QuantisedElements(w);
+  CHECK(base > 45'000'000'000);
+  for (const ExpertKernels experts :
+       {ExpertKernels::kGrouped, ExpertKernels::kLoop}) {
+    w.stack.experts = experts;
+    for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+      const auto bytes =
+          static_cast<double>(SumsOf(w, "dequantise weights", phase).bytes);
+      CHECK(bytes ==
+            doctest::Approx(static_cast<double>(BaseBytes(w, base) + 2 * base))
+                .epsilon(0.01));
+    }
+  }
+}
+
+TEST_CASE("the largest matrix that is widened, by hand") {
+  Workload w = Llama8b(1, 128);
+  w.trainable.lora_rank = 16;
+  w.trainable.base_bits = 4;
+  const auto of = [&](const char* name) {
+    w.architecture = FindArchitecture(name);
+    return WidenedMatrixBytes(w);
+  };
+  CHECK(of("llama-3.1-8b") == 2 * 4096 * 14'336);
+  // The dense blocks' of 7168 x 18,432; of latent attention none is as large.
+  CHECK(of("deepseek-v3") == 2 * 7168 * 18'432);
+  // Gate and what it gates are one.
+  CHECK(of("chatglm3-6b") == 2 * 4096 * 2 * 13'696);
 }
 
 // A weight of 4 bits read as a word of 8, written as one of its own; narrowed 4

@@ -6,6 +6,7 @@
 
 #include "model/activations.h"
 #include "model/error.h"
+#include "model/frozen_base.h"
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/trainable.h"
@@ -103,9 +104,18 @@ TEST_CASE("frozen parameters come in their few bits, and stay as they are") {
   const int64_t adapters = 16 * (4096 + 4096 + 4096 + 1024);
   CHECK(units.blocks[0].unit.quantised == matrices);
   CHECK(ParametersFromHost(w, units.blocks[0].unit) ==
-        QuantisedBytes(matrices / 2, w.trainable) +
-            (norms * 2 + adapters * 4) / 2);
+        BaseBytes(w, matrices / 2) + (norms * 2 + adapters * 4) / 2);
   CHECK(HostUpdateBytes(w) == 32 * adapters / 2 * 28);
+}
+
+TEST_CASE("a host updates state as wide as masters") {
+  Workload w = OffloadedLlama(Shard::kZero2, Offload::kOptimizer);
+  w.optimizer.state_bits = 8;
+  CHECK_THROWS_WITH_AS(
+      Validate(w),
+      "optimizer.state_bits: expected 0 beside parallel.offload: optimizer, "
+      "whose host updates state as wide as masters, got 8",
+      InputError);
 }
 
 TEST_CASE("activations on the host: two blocks' input is on its way") {

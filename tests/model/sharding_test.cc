@@ -7,6 +7,7 @@
 #include "model/activations.h"
 #include "model/architecture.h"
 #include "model/error.h"
+#include "model/frozen_base.h"
 #include "model/kernels.h"
 #include "model/memory.h"
 #include "model/optimizer_kernels.h"
@@ -308,8 +309,7 @@ TEST_CASE("adapters: the frozen weights are divided, few bits stay few") {
   w.trainable.base_bits = 4;
   const int64_t matrices = kBlock - 2 * 4096;
   CHECK(GatheredBytes(w, ShardUnitsOf(w).blocks[0].unit) ==
-        QuantisedBytes(matrices, w.trainable) +
-            2 * (2 * 4096 + 16 * (4096 + 4096)));
+        BaseBytes(w, matrices) + 2 * (2 * 4096 + 16 * (4096 + 4096)));
 }
 
 TEST_CASE("adapters that are units of their own") {

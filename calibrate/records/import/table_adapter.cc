@@ -87,9 +87,7 @@ model::LoraMatrices StatedMatrices(const TableRow& row,
                                    model::Fusion fusion) {
   const std::string notes = row.AllNotes();
   if (ContainsAny(notes, RulesOfTables().all_adapters)) {
-    model::LoraMatrices all = model::LoraMatricesOf(architecture);
-    model::KeepModules(fusion, all);
-    return all;
+    return model::Modules(fusion, model::LoraMatricesOf(architecture));
   }
   std::vector<std::string> matrices;
   for (const auto& [word, of_word] : RulesOfTables().adapters) {

@@ -43,6 +43,7 @@ void ExpertGemm(
   const Workload& w = pass.workload;
   const int64_t groups = SideBySide(pass, r);
   const size_t first = pass.next();
+  Dequantise(pass, groups * n * k);
   if (pass.narrows_operands) {
     NarrowOperand(pass, "cast activation", groups * r.each * k);
     if (!BaseAsProducts(w)) NarrowOperand(pass, "cast weights", groups * n * k);

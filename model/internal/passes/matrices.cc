@@ -13,8 +13,11 @@ bool Trains(const Workload& w, Matrix matrix) {
            (matrix == Matrix::kVocabulary &&
             w.trainable.embeddings_beside_adapters);
   }
+  // Embeddings are frozen with the lowest blocks, and an output layer that is
+  // their table.
   const bool of_tables =
-      matrix == Matrix::kVocabulary || matrix == Matrix::kEmbeddings;
+      matrix == Matrix::kEmbeddings ||
+      (matrix == Matrix::kVocabulary && !w.architecture.untied_output);
   return !of_tables || w.trainable.everything();
 }
 

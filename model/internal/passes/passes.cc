@@ -90,7 +90,7 @@ void BackwardPass(Pass& pass) {
     }
     pass.Close();
   }
-  if (w.trainable.embeddings_beside_adapters) {
+  if (w.trainable.embeddings_beside_adapters && a.looks_up_tokens) {
     pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
     DropoutBackward(pass, w.tokens() * a.word_width(), pass.wide);
     TableGradient(pass, a.vocabulary, w.tokens(), a.word_width());

@@ -73,6 +73,29 @@ void LaidOutBias(Pass& pass, int64_t elements) {
   }
 }
 
+namespace {
+
+bool Narrows(const Pass& pass, Matrix matrix) {
+  return pass.narrows_operands && IsOfBlock(matrix);
+}
+
+// The gradient of what a product took, by its weight.
+void InputGradient(Pass& pass, Matrix matrix, int64_t m, int64_t n, int64_t k) {
+  const Workload& w = pass.workload;
+  const bool narrow = Narrows(pass, matrix);
+  const bool of_scan = matrix == Matrix::kStateSpaceOut &&
+                       !StateSpaceOutIsModule(w.stack.fusion);
+  if (IsOfBlock(matrix) && !of_scan) DequantiseAgain(pass, n * k);
+  const bool narrow_already =
+      pass.rules.biases_in_products && !pass.architecture.gated &&
+      matrix == Matrix::kFeedForwardIn && w.precision == Precision::kFp8;
+  if (narrow && !narrow_already) NarrowOperand(pass, "cast gradient", m * n);
+  pass.Gemm("input gradient", m, k, n);
+  if (narrow) ReadNarrowed(pass, Reads::kWeights);
+}
+
+}  // namespace
+
 void LinearBackward(Pass& pass,
                     Matrix matrix,
                     int64_t m,
@@ -81,22 +104,14 @@ void LinearBackward(Pass& pass,
                     bool bias,
                     Input input) {
   const Workload& w = pass.workload;
-  const Architecture& a = pass.architecture;
-  const bool narrow = pass.narrows_operands && IsOfBlock(matrix);
-  const bool of_scan = matrix == Matrix::kStateSpaceOut &&
-                       !StateSpaceOutIsModule(w.stack.fusion);
-  if (IsOfBlock(matrix) && !of_scan) DequantiseAgain(pass, n * k);
-  const bool narrow_already = pass.rules.biases_in_products && !a.gated &&
-                              matrix == Matrix::kFeedForwardIn &&
-                              w.precision == Precision::kFp8;
-  if (narrow && !narrow_already) NarrowOperand(pass, "cast gradient", m * n);
-  pass.Gemm("input gradient", m, k, n);
-  if (narrow) ReadNarrowed(pass, Reads::kWeights);
+  InputGradient(pass, matrix, m, n, k);
   AdapterBackward(pass, matrix, OneGroup(m), n, k);
   if (input == Input::kNarrowed) WidenGradient(pass, m * k);
   if (!Trains(w, matrix)) return;
   WeightGradientGemm(pass, "weight gradient", k, n, m);
-  if (narrow && NarrowWeightGradients(w)) ReadNarrowed(pass, Reads::kGradient);
+  if (Narrows(pass, matrix) && NarrowWeightGradients(w)) {
+    ReadNarrowed(pass, Reads::kGradient);
+  }
   WidenParameterGradient(pass, k * n);
   if (bias && !(pass.rules.biases_in_products && IsOfBlock(matrix))) {
     BiasGradient(pass, m, n);
@@ -108,18 +123,15 @@ void MergedLinearBackward(Pass& pass,
                           std::span<const Matrix> matrices,
                           int64_t tokens,
                           bool bias) {
-  const Workload& w = pass.workload;
-  const Architecture& a = pass.architecture;
-  const int64_t h = a.hidden;
+  const int64_t h = pass.architecture.hidden;
   int64_t outputs = 0;
   for (const Matrix matrix : matrices) outputs += WidthOf(pass, matrix);
-  if (w.trainable.lora_rank == 0) {
+  if (pass.workload.trainable.lora_rank == 0) {
     LinearBackward(
         pass, matrices.front(), tokens, outputs, h, bias, Input::kNarrowed);
     return;
   }
-  DequantiseAgain(pass, outputs * h);
-  pass.Gemm("input gradient", tokens, h, outputs);
+  InputGradient(pass, matrices.front(), tokens, outputs, h);
   for (const Matrix matrix : matrices) {
     AdapterBackward(pass, matrix, OneGroup(tokens), WidthOf(pass, matrix), h);
   }

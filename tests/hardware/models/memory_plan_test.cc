@@ -9,6 +9,7 @@
 
 #include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
+#include "model/activations.h"
 #include "model/presets.h"
 
 namespace trainfare::hardware {
@@ -177,6 +178,24 @@ TEST_CASE("a pipeline takes a batch in parts") {
   CHECK_FALSE(PlanMemory(small, w).fits());
   CHECK_FALSE(Largest(small, w, 1024).has_value());
   CHECK(Largest(Called("cerebras_wse2"), w, 1024) == 1024);
+}
+
+TEST_CASE("a wafer holds what experts keep, and none of frozen blocks") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("mixtral-8x7b");
+  w.sequence_length = 512;
+  w.precision = model::Precision::kFp16;
+  w.stack.fusion = kWhole;
+  const auto held = [&] {
+    return PlanMemory(Called("cerebras_wse2"), w)
+        .needed.Of("activations")
+        .base();
+  };
+  CHECK(held() == static_cast<double>(
+                      32 * model::LayerActivationBytes(w, /*experts=*/true)));
+  w.architecture = model::FindArchitecture("gpt2");
+  w.trainable.frozen_layers = 4;
+  CHECK(held() == static_cast<double>(8 * model::LayerActivationBytes(w)));
 }
 
 // 4 % of what tensors take, 17 where all blocks are computed anew; none that XLA
