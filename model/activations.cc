@@ -16,6 +16,7 @@ namespace trainfare::model {
 namespace {
 
 using internal::AttentionBytes;
+using internal::ConvolutionBytes;
 using internal::DeltaRuleBytes;
 using internal::FeedForwardBytes;
 using internal::KeptProductBytes;
@@ -77,6 +78,8 @@ int64_t WholeLayerBytes(const Workload& w, const BlockParts& parts) {
     bytes += StateSpaceBytes(w, w.tokens());
   } else if (parts.mixer == Mixer::kDeltaRule) {
     bytes += DeltaRuleBytes(w, w.tokens());
+  } else if (parts.mixer == Mixer::kConvolution) {
+    bytes += ConvolutionBytes(w, w.tokens());
   }
   if (parts.feed_forward != FeedForwardKind::kNone) {
     bytes += FeedForwardBytes(w, w.tokens(), parts.experts());

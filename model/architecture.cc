@@ -70,6 +70,12 @@ class TensorLister {
       Linear("attention.self.key", a_.hidden, a_.key_width(), bias);
       Linear("attention.self.value", a_.hidden, a_.value_width(), bias);
     }
+    if (a_.separate_attention_gate) {
+      Linear("attention.self.gate",
+             a_.hidden,
+             a_.attention_gate_width(),
+             /*bias=*/false);
+    }
     QueryKeyNorms();
     if (a_.attention_sinks) Add("attention.self.sinks", a_.heads);
     Linear("attention.output.dense",
@@ -188,6 +194,19 @@ class TensorLister {
            /*bias=*/false);
     Norms("linear_attn.LayerNorm");
   }
+  // A short convolution (Lfm2ShortConv of Transformers).
+  void Convolution() {
+    Linear("conv.in_proj",
+           a_.hidden,
+           a_.convolution_projection_width(),
+           /*bias=*/false);
+    Add("conv.conv", a_.convolution_width() * a_.convolution_reach);
+    Linear("conv.out_proj",
+           a_.convolution_width(),
+           a_.hidden,
+           /*bias=*/false);
+    Norms("conv.LayerNorm");
+  }
   void FeedForward(bool experts = false) {
     if (experts) {
       Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
@@ -226,6 +245,10 @@ class TensorLister {
              a_.hidden,
              a_.intermediate,
              a_.feed_forward_bias);
+      if (a_.activation == Activation::kXielu) {
+        Add("activation.alpha_p", 1);
+        Add("activation.alpha_n", 1);
+      }
     }
     if (!a_.shared_norm) Norms("output.LayerNorm");
   }
@@ -361,6 +384,8 @@ void AddBlocks(const Architecture& a, TensorLister& list) {
       list.StateSpace();
     } else if (parts.mixer == Mixer::kDeltaRule) {
       list.DeltaRule();
+    } else if (parts.mixer == Mixer::kConvolution) {
+      list.Convolution();
     }
     if (parts.feed_forward != FeedForwardKind::kNone) {
       list.FeedForward(parts.experts());
@@ -485,18 +510,23 @@ std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
     add(TransformerBlock(/*experts=*/true), experts);
     return sorts;
   }
-  // Feed-forwards are all with experts or all without (model/validate.cc).
-  const FeedForwardKind widens =
-      a.experts > 0 ? FeedForwardKind::kExperts : FeedForwardKind::kDense;
-  const int64_t alone = a.single_part_blocks ? a.feed_forwards_below(end) -
-                                                   a.feed_forwards_below(first)
-                                             : 0;
-  const int64_t attention = AttentionBelow(a, end) - AttentionBelow(a, first);
-  const FeedForwardKind beside =
-      a.single_part_blocks ? FeedForwardKind::kNone : widens;
-  add({a.other_mixer(), beside}, end - first - alone - attention);
-  add({Mixer::kAttention, beside}, attention);
-  add({Mixer::kNone, widens}, alone);
+  const auto add_alike = [&](int64_t from, int64_t to, FeedForwardKind widens) {
+    if (from >= to) return;
+    const int64_t alone = a.single_part_blocks ? a.feed_forwards_below(to) -
+                                                     a.feed_forwards_below(from)
+                                               : 0;
+    const int64_t attention = AttentionBelow(a, to) - AttentionBelow(a, from);
+    const FeedForwardKind beside =
+        a.single_part_blocks ? FeedForwardKind::kNone : widens;
+    add({a.other_mixer(), beside}, to - from - alone - attention);
+    add({Mixer::kAttention, beside}, attention);
+    add({Mixer::kNone, widens}, alone);
+  };
+  // Those with experts stand above those without (model/validate.cc).
+  const int64_t dense =
+      a.experts > 0 ? std::clamp(a.dense_layers, first, end) : end;
+  add_alike(first, dense, FeedForwardKind::kDense);
+  add_alike(dense, end, FeedForwardKind::kExperts);
   return sorts;
 }
 

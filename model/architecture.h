@@ -103,6 +103,9 @@ enum class Activation {
   kRelu,
   kReluSquared,  // So et al. 2021; two operations where a stack is eager
   kSilu,
+  // Huang & Schlag 2024, xIELU: with two weights that it learns, one of each
+  // side of 0; one operation after another where a stack is eager.
+  kXielu,
 };
 template <>
 inline constexpr auto kWords<Activation> =
@@ -112,14 +115,16 @@ inline constexpr auto kWords<Activation> =
                        {Activation::kGeluNew, "gelu_new"},
                        {Activation::kRelu, "relu"},
                        {Activation::kReluSquared, "relu_squared"},
-                       {Activation::kSilu, "silu"}});
+                       {Activation::kSilu, "silu"},
+                       {Activation::kXielu, "xielu"}});
 
 // What of a block mixes tokens, and what widens each token by itself.
 enum class Mixer {
   kNone,  // of a block that is a feed-forward alone
   kAttention,
-  kStateSpace,  // Dao & Gu 2024, Mamba-2
-  kDeltaRule,   // Yang, Kautz & Hatamizadeh 2024, Gated DeltaNet
+  kStateSpace,   // Dao & Gu 2024, Mamba-2
+  kDeltaRule,    // Yang, Kautz & Hatamizadeh 2024, Gated DeltaNet
+  kConvolution,  // Amini et al. 2025, LFM2: a short one between two gates
 };
 enum class FeedForwardKind {
   kNone,  // of a block that mixes tokens alone
@@ -200,9 +205,11 @@ struct Architecture {
   bool output_bias = true;           // of attention's output
   bool attention_sinks = false;      // a learned score a head (gpt-oss)
   bool clipped_projections = false;  // query, key and value (DBRX)
-  // Queries come with as wide a gate of what attention gives (Qiu et al. 2025,
-  // "Gated Attention for Large Language Models", elementwise).
+  // What attention gives has as wide a gate (Qiu et al. 2025, "Gated Attention
+  // for Large Language Models", elementwise), which comes with the queries or,
+  // where it is separate, of a product of its own (AFMoE).
   bool gated_attention = false;
+  bool separate_attention_gate = false;
   bool attention_soft_cap = false;
   // Scores are divided by the root of a head's size; T5's are not.
   bool scaled_scores = true;
@@ -245,6 +252,12 @@ struct Architecture {
   // another (Qwen3-Next); else each of these a product, of queries, keys and
   // values one.
   bool delta_joint_projections = false;
+
+  // Blocks that mix tokens by a short convolution of each channel between two
+  // gates (Amini et al. 2025, "LFM2 Technical Report").
+  int64_t convolution_layers = 0;
+  int64_t convolution_channels = 0;  // 0: hidden
+  int64_t convolution_reach = 3;     // tokens that a filter reaches over
 
   Activation activation = Activation::kGelu;
   bool gated = false;             // (act(x G) * x W) V: Shazeer 2020
@@ -334,9 +347,13 @@ struct Architecture {
     return value_head_size > 0 ? value_head_size : query_head_size();
   }
   int64_t query_width() const { return heads * query_head_size(); }
-  // With the gates that come with them.
+  // With the gates that come with them; and those that come apart.
   int64_t query_projection_width() const {
-    return (gated_attention ? 2 : 1) * query_width();
+    const bool with_gates = gated_attention && !separate_attention_gate;
+    return (with_gates ? 2 : 1) * query_width();
+  }
+  int64_t attention_gate_width() const {
+    return separate_attention_gate ? context_width() : 0;
   }
   int64_t key_width() const { return key_heads() * query_head_size(); }
   int64_t value_width() const { return key_heads() * context_head_size(); }
@@ -375,18 +392,27 @@ struct Architecture {
   int64_t delta_projection_width() const {
     return delta_channels() + delta_value_width() + 2 * delta_value_heads;
   }
+  // Of a short convolution: what it takes, and that with both gates.
+  int64_t convolution_width() const {
+    return convolution_channels > 0 ? convolution_channels : hidden;
+  }
+  int64_t convolution_projection_width() const {
+    return 3 * convolution_width();
+  }
   // Blocks that mix tokens by no attention, all of one sort
   // (model/validate.cc).
   int64_t other_mixers() const {
-    return state_space_layers + delta_rule_layers;
+    return state_space_layers + delta_rule_layers + convolution_layers;
   }
   Mixer other_mixer() const {
+    if (convolution_layers > 0) return Mixer::kConvolution;
     return delta_rule_layers > 0 ? Mixer::kDeltaRule : Mixer::kStateSpace;
   }
   // Blocks have other parts than attention and a feed-forward.
   bool other_blocks() const { return other_mixers() > 0 || single_part_blocks; }
   // What asks for these, for messages.
   std::string_view other_blocks_key() const {
+    if (convolution_layers > 0) return "convolution_layers";
     return delta_rule_layers > 0 ? "delta_rule_layers"
                                  : "state_space_layers or single_part_blocks";
   }

@@ -131,6 +131,22 @@ void VisitDeltaRule(Archive& archive, A& a) {
           a.delta_joint_projections);
 }
 
+// How blocks of a short convolution do.
+template <class Archive, Of<Architecture> A>
+void VisitConvolution(Archive& archive, A& a) {
+  archive(Field{.name = "convolution_layers",
+                .about = "Blocks that mix tokens by a short gated convolution, "
+                         "not by attention"},
+          a.convolution_layers);
+  archive(Field{.name = "convolution_channels",
+                .about = "Channels that it takes; 0: hidden"},
+          a.convolution_channels);
+  archive(Field{.name = "convolution_reach",
+                .about = "Tokens that its filters reach over (conv_L_cache)",
+                .least = 1},
+          a.convolution_reach);
+}
+
 // What a block is made of. Long because it is a table: a statement a field.
 template <class Archive, Of<Architecture> A>
 void VisitBlock(Archive& archive, A& a) {
@@ -209,9 +225,12 @@ void VisitBlock(Archive& archive, A& a) {
                 .about = "Queries, keys and values are clipped (DBRX)"},
           a.clipped_projections);
   archive(Field{.name = "gated_attention",
-                .about = "Queries come with a gate of attention's result "
-                         "(Qwen3-Next)"},
+                .about = "Attention's result has a gate, which comes with the "
+                         "queries (Qwen3-Next)"},
           a.gated_attention);
+  archive(Field{.name = "separate_attention_gate",
+                .about = "That gate comes of a product of its own (AFMoE)"},
+          a.separate_attention_gate);
   archive(
       Field{
           .name = "attention_sinks",
@@ -261,6 +280,7 @@ void VisitBlock(Archive& archive, A& a) {
                 .most = kLongestSequence},
           a.state_chunk);
   VisitDeltaRule(archive, a);
+  VisitConvolution(archive, a);
   archive(Field{.name = "activation",
                 .about = "Function in the feed-forward block"},
           a.activation);

@@ -34,6 +34,7 @@ struct BlockCounts {
   int64_t state_space = 0;
   int64_t delta_rule = 0;
   int64_t feed_forward = 0;
+  int64_t convolution = 0;
 
   // One more of such parts, of a model that has blocks of other parts.
   BlockCounts With(const BlockParts& parts) const {
@@ -42,6 +43,8 @@ struct BlockCounts {
     if (parts.mixer == Mixer::kStateSpace) ++more.state_space;
     if (parts.mixer == Mixer::kDeltaRule) ++more.delta_rule;
     if (parts.mixer == Mixer::kNone) ++more.feed_forward;
+    if (parts.mixer == Mixer::kConvolution) ++more.convolution;
+    if (parts.feed_forward == FeedForwardKind::kDense) ++more.dense;
     return more;
   }
 };
@@ -56,6 +59,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.state_space_layers = blocks.state_space;
   a.delta_rule_layers = blocks.delta_rule;
   a.feed_forward_layers = blocks.feed_forward;
+  a.convolution_layers = blocks.convolution;
   w.trainable.frozen_layers = 0;
   ShardUnit unit;
   unit.elements = ParametersInAll(w);
@@ -137,7 +141,8 @@ ShardUnits ShardUnitsOf(const Workload& w) {
                            next_token,
                            a.state_space_layers,
                            a.delta_rule_layers,
-                           a.feed_forward_layers};
+                           a.feed_forward_layers,
+                           a.convolution_layers};
   const ShardUnit whole = WholeOf(other, counts);
   ShardUnits units;
   int64_t blocks = 0;

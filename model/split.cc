@@ -47,6 +47,9 @@ void DivideLayers(const Parallel& p, Architecture& a) {
   a.state_groups = PartOf(a.state_groups, ranks);
   a.delta_key_heads = PartOf(a.delta_key_heads, ranks);
   a.delta_value_heads = PartOf(a.delta_value_heads, ranks);
+  if (a.convolution_layers > 0) {
+    a.convolution_channels = PartOf(a.convolution_width(), ranks);
+  }
   a.intermediate = PartOf(a.intermediate, ranks);
   a.expert_intermediate = PartOf(a.expert_intermediate, PartsOfExperts(p));
   a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
@@ -142,12 +145,15 @@ void KeepBlocks(const Architecture& whole,
                 int64_t end,
                 Architecture& a) {
   if (!whole.other_blocks()) return;
-  a.state_space_layers = a.delta_rule_layers = a.feed_forward_layers = 0;
+  a.state_space_layers = a.delta_rule_layers = 0;
+  a.convolution_layers = a.feed_forward_layers = 0;
   for (const BlocksAlike& sort : BlocksByParts(whole, first, end)) {
     if (sort.parts.mixer == Mixer::kStateSpace) {
       a.state_space_layers += sort.count;
     } else if (sort.parts.mixer == Mixer::kDeltaRule) {
       a.delta_rule_layers += sort.count;
+    } else if (sort.parts.mixer == Mixer::kConvolution) {
+      a.convolution_layers += sort.count;
     } else if (sort.parts.mixer == Mixer::kNone) {
       a.feed_forward_layers += sort.count;
     }
@@ -274,6 +280,12 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
     // With each head of keys go those of values that share it.
     if (auto fault =
             divides("heads of keys of the delta rule", a.delta_key_heads)) {
+      return fault;
+    }
+  }
+  if (a.convolution_layers > 0) {
+    if (auto fault =
+            divides("channels of convolutions", a.convolution_width())) {
       return fault;
     }
   }

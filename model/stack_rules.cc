@@ -35,6 +35,10 @@ bool WritesSquareOut(const Workload& workload) {
   return WritesOut(workload, Activation::kReluSquared);
 }
 
+bool WritesXieluOut(const Workload& workload) {
+  return WritesOut(workload, Activation::kXielu);
+}
+
 namespace {
 
 // FSDP's mixed precision (Zhao et al. 2023): shards are fp32, what is gathered

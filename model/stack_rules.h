@@ -311,6 +311,8 @@ bool JoinsProjections(const Workload& workload);
 bool WritesGeluOut(const Workload& workload);
 // The same of the square of ReLU (Activation::kReluSquared).
 bool WritesSquareOut(const Workload& workload);
+// And of xIELU (Activation::kXielu).
+bool WritesXieluOut(const Workload& workload);
 
 // Whether weights and gradients are as narrow as the matrix products' operands.
 bool NarrowWeights(const Workload& workload);

@@ -45,6 +45,7 @@ void ForEachAdapted(const Workload& w, const With& with) {
        a.feed_forwards() - with_experts + a.decoder_layers);
   each(AdaptedOfStateSpace(w), a.state_space_layers);
   each(AdaptedOfDeltaRule(w), a.delta_rule_layers);
+  each(AdaptedOfConvolution(w), a.convolution_layers);
   each(AdaptedOfExpert(w), with_experts * a.experts);
   each(AdaptedOfLatent(w), with_experts);
   if (a.shared_intermediate > 0) {
@@ -62,6 +63,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const auto latent = AdaptedOfLatent(w);
   const auto state_space = AdaptedOfStateSpace(w);
   const auto delta_rule = AdaptedOfDeltaRule(w);
+  const auto convolution = AdaptedOfConvolution(w);
   const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
   for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
     const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
@@ -81,6 +83,7 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
     if (parts.mixer == Mixer::kAttention) append(attention);
     if (parts.mixer == Mixer::kStateSpace) append(state_space);
     if (parts.mixer == Mixer::kDeltaRule) append(delta_rule);
+    if (parts.mixer == Mixer::kConvolution) append(convolution);
     if (parts.feed_forward == FeedForwardKind::kDense) append(dense);
     if (!parts.experts()) continue;
     for (int64_t i = 0; i < a.experts; ++i) append(expert, /*routed=*/true);
@@ -121,11 +124,13 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
     m.key = m.value = !a.latent();
     m.key_value_down = m.key_value_up = a.latent();
     m.output = true;
+    m.attention_gate = a.separate_attention_gate;
   }
   m.state_space_in = m.state_space_out = a.state_space_layers > 0;
   const bool delta = a.delta_rule_layers > 0;
   m.delta_rule_in = m.delta_rule_write = m.delta_rule_out = delta;
   m.delta_rule_gate = m.delta_rule_decay = delta && !a.delta_joint_projections;
+  m.convolution_in = m.convolution_out = a.convolution_layers > 0;
   const bool widens = a.feed_forwards() + a.decoder_layers > 0;
   m.feed_forward_gate = widens && a.gated;
   m.feed_forward_in = m.feed_forward_out = widens;
@@ -133,20 +138,42 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   return m;
 }
 
-void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
-  LoraMatrices& named = trainable.lora;
+namespace {
+
+// What modules are of which models have different ones by the same name. LFM2
+// calls the last products of attention and of its convolutions the same, AFMoE
+// the gates of attention and of feed-forwards.
+void NameModulesOf(const Architecture& a, LoraMatrices& named) {
+  if (named.in_proj) {
+    bool& in =
+        a.convolution_layers > 0 ? named.convolution_in : named.state_space_in;
+    in = true;
+  }
   if (named.out_proj) {
     bool& out = a.state_space_layers > 0  ? named.state_space_out
                 : a.delta_rule_layers > 0 ? named.delta_rule_out
                                           : named.output;
-    out = true;
-    named.out_proj = false;
+    out = out || a.convolution_layers == 0 || a.attention_layers() > 0;
+    if (a.convolution_layers > 0) named.convolution_out = true;
   }
+  if (named.gate_proj) {
+    named.feed_forward_gate = true;
+    if (a.separate_attention_gate) named.attention_gate = true;
+  }
+  named.in_proj = named.out_proj = named.gate_proj = false;
+}
+
+}  // namespace
+
+void NameUsualMatrices(const Architecture& a, Trainable& trainable) {
+  LoraMatrices& named = trainable.lora;
+  NameModulesOf(a, named);
   if (trainable.lora_rank == 0 || named != LoraMatrices{}) return;
   // Of a model that is not known yet there is nothing of either.
   if (a.other_mixers() > 0 && a.attention_layers() == 0) {
     named.state_space_in = a.state_space_layers > 0;
     named.delta_rule_in = a.delta_rule_layers > 0;
+    named.convolution_in = a.convolution_layers > 0;
     return;
   }
   named.query = named.value = !a.latent();
@@ -182,6 +209,8 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
   if (OneAdapterOfProjections(w)) {
     return Chosen(w,
                   {{&M::query, {"query", h, a.projections_width(), false}},
+                   {&M::attention_gate,
+                    {"attention_gate", h, a.attention_gate_width(), false}},
                    {&M::output, {"output", a.context_width(), h, false}}});
   }
   return Chosen(
@@ -195,6 +224,8 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
         {"key_value_down", h, a.key_value_down_width(), false}},
        {&M::key_value_up,
         {"key_value_up", a.latent_key_value, a.key_value_up_width(), false}},
+       {&M::attention_gate,
+        {"attention_gate", h, a.attention_gate_width(), false}},
        {&M::output, {"output", a.context_width(), h, false}}});
 }
 
@@ -282,6 +313,18 @@ std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& w) {
        {&M::delta_rule_write, {"delta_rule_write", h, write, false}},
        {&M::delta_rule_decay, {"delta_rule_decay", h, heads, false}},
        {&M::delta_rule_out, {"delta_rule_out", gate, h, false}}});
+}
+
+std::vector<AdaptedMatrix> AdaptedOfConvolution(const Workload& w) {
+  using M = LoraMatrices;
+  const Architecture& a = w.architecture;
+  const int64_t h = a.hidden;
+  return Chosen(
+      w,
+      {{&M::convolution_in,
+        {"convolution_in", h, a.convolution_projection_width(), false}},
+       {&M::convolution_out,
+        {"convolution_out", a.convolution_width(), h, false}}});
 }
 
 bool OneAdapterOfProjections(const Workload& w) {
@@ -499,6 +542,11 @@ bool WidensBase(const Workload& w) {
 
 bool OperationsMayWidenBase(const Architecture& a) {
   return a.experts == 0 && a.decoder_layers == 0 && !a.other_blocks();
+}
+
+bool ActivationTrains(const Workload& w) {
+  return w.architecture.activation == Activation::kXielu &&
+         w.trainable.lora_rank == 0;
 }
 
 int64_t WidenedBlockBytes(const Workload& w) {

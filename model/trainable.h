@@ -31,8 +31,8 @@ int64_t TrainableParameters(const Workload& workload);
 LoraMatrices LoraMatricesOf(const Architecture& architecture);
 // Names for adapters that none is named for those of the paper, query and value
 // (Hu et al. 2021, 7.1); of latent attention, which may have neither, what its
-// keys and values come of, and its output; of state spaces alone what they begin
-// with. What out_proj is in this model.
+// keys and values come of, and its output; of other mixers alone what they begin
+// with. What in_proj, out_proj and gate_proj are in this model.
 void NameUsualMatrices(const Architecture& architecture, Trainable& trainable);
 // Of adapters beside "all" matrices: those that the model has and that adapters
 // run beside in such a stack.
@@ -64,6 +64,8 @@ std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& workload);
 // Layers of a library have one product of all first ones of the delta rule, with
 // one adapter.
 std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& workload);
+// Those of a short convolution.
+std::vector<AdaptedMatrix> AdaptedOfConvolution(const Workload& workload);
 
 // Whether a state space's last product is a module of its own, as in layers of a
 // library (MambaMixer of Megatron-LM), that an adapter may stand beside and that
@@ -143,6 +145,9 @@ bool OperationsMayWidenBase(const Architecture& architecture);
 // Elements of the frozen matrices of blocks that are kept in few bits; none
 // where nothing is.
 int64_t QuantisedElements(const Workload& workload);
+
+// Whether the activation has weights, and they train.
+bool ActivationTrains(const Workload& workload);
 
 // Bytes of the largest of these matrices as a product takes it, widened for its
 // gradient once more; none where the forward pass kept it.

@@ -166,6 +166,8 @@ void RequireLlamaBlock(const Architecture& a) {
       {"blocks without positions", a.unrotated_layers > 0},
       {"state spaces", a.state_space_layers > 0},
       {"the delta rule", a.delta_rule_layers > 0},
+      {"short convolutions", a.convolution_layers > 0},
+      {"xIELU", a.activation == Activation::kXielu},
       {"gated attention", a.gated_attention},
       {"experts of a latent width", a.expert_latent > 0},
       {"blocks of single parts", a.single_part_blocks},

@@ -38,8 +38,9 @@ int64_t AttentionTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
-  const int64_t heads =
-      w.batch * length * a.projections_width() * width.element;
+  const int64_t heads = w.batch * length *
+                        (a.projections_width() + a.attention_gate_width()) *
+                        width.element;
   const int64_t scores = ScoresOnChip(w.stack.attention)
                              ? 0
                              : 2 * w.batch * a.heads * length * length *
@@ -115,6 +116,22 @@ int64_t DeltaRuleForwardTransients(const Workload& w) {
   return (w.tokens() * of_token + DeltaStates(w)) * Widths(w).element;
 }
 
+// What a short convolution makes in a pass backward: gradients of both gates and
+// of what is between them, and these three side by side.
+int64_t ConvolutionTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  return w.tokens() * 2 * a.convolution_projection_width() * Widths(w).element;
+}
+
+// Its pass forward: what the product gives, the convolution, and its gate.
+int64_t ConvolutionForwardTransients(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (a.convolution_layers == 0) return 0;
+  return w.tokens() *
+         (a.convolution_projection_width() + 2 * a.convolution_width()) *
+         Widths(w).element;
+}
+
 // Rows of a feed-forward, dense or of all experts, and the width inside.
 struct Widened {
   int64_t rows;
@@ -140,8 +157,12 @@ int64_t FeedForwardGradientBytes(const Workload& w, bool experts) {
   // Masked loops have gradients of all rows so far, on both sides of an expert,
   // and zeros with its own.
   const int64_t masked = experts && MasksRows(ExpertsOf(w)) ? 3 : 0;
+  // xIELU's both sides of 0 have a gradient each.
+  const int64_t of_sides =
+      WritesXieluOut(w) ? 2 * at_once * width * Widths(w).wide : 0;
   return (made * at_once * width + masked * rows * a.expert_width()) *
-         Widths(w).element;
+             Widths(w).element +
+         of_sides;
 }
 
 }  // namespace
@@ -151,6 +172,7 @@ int64_t BlockGradientBytes(const Workload& w, const BlockParts& parts) {
   if (parts.mixer == Mixer::kAttention) of_mixer = AttentionTransients(w);
   if (parts.mixer == Mixer::kStateSpace) of_mixer = StateSpaceTransients(w);
   if (parts.mixer == Mixer::kDeltaRule) of_mixer = DeltaRuleTransients(w);
+  if (parts.mixer == Mixer::kConvolution) of_mixer = ConvolutionTransients(w);
   if (parts.feed_forward == FeedForwardKind::kNone) return of_mixer;
   // Those of what mixes tokens come when the feed-forward's tensors are gone.
   const Widened widened = WidenedBy(w, parts.experts());
@@ -166,6 +188,10 @@ int64_t FeedForwardTransientWidth(const Workload& w) {
   // Of GELU that is written out: what it took, half of it, and what an operation
   // takes and gives.
   if (WritesGeluOut(w)) return 4 * width.wide;
+  // Of xIELU what it took and a product of it beside both sides and the result.
+  if (WritesXieluOut(w)) {
+    return 2 * width.element + 3 * width.wide + kMaskBytes;
+  }
   const int64_t made = w.architecture.gated ? 3 : 2;
   if (!WritesSquareOut(w)) return made * width.element;
   // ReLU's result beside, and under autocast what the square takes and gives.
@@ -196,7 +222,8 @@ int64_t ForwardTransients(const Workload& w) {
          std::max({AttentionTransients(w) + context,
                    PositionBiasBytes(w) + feed_forward,
                    state_space,
-                   DeltaRuleForwardTransients(w)});
+                   DeltaRuleForwardTransients(w),
+                   ConvolutionForwardTransients(w)});
 }
 
 }  // namespace trainfare::model

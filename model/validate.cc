@@ -61,6 +61,8 @@ double LargestSum(const Workload& w) {
                          real(a.shared_intermediate);
   const double block =
       (a.decoder_layers > 0 ? 8 : 4) * std::max(h, latent) * widest +
+      h * real(a.attention_gate_width()) +
+      4 * h * real(a.convolution_layers > 0 ? a.convolution_width() : 0) +
       3 * h * (real(a.intermediate) + experts) +
       real(a.relative_buckets) * real(a.heads);
   const double weights =
@@ -201,6 +203,11 @@ void ValidateAttention(const Architecture& a) {
         "as wide as queries, without latent_key_value and "
         "clipped_projections, got true");
   }
+  if (a.separate_attention_gate && !a.gated_attention) {
+    throw InputError(
+        "model.separate_attention_gate: expected gated_attention beside it, "
+        "got false");
+  }
   if (a.clipped_projections && a.latent()) {
     throw InputError(
         "model.clipped_projections: expected false beside latent_key_value, "
@@ -244,6 +251,11 @@ void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(
       a.expert_latent, 0, a.experts > 0 ? a.hidden : 0, "model.expert_latent");
   if (a.experts == 0) return;
+  if (a.activation == Activation::kXielu) {
+    throw InputError(
+        "model.activation: expected one without weights of its own beside "
+        "experts, got xielu");
+  }
   RequireCount(a.experts * a.expert_layers(),
                0,
                kMostExpertsInAll,
@@ -262,18 +274,22 @@ void ValidateBesideOtherBlocks(const Architecture& a) {
     std::string_view what;
     bool asked;
   };
+  const int64_t others = a.other_mixers();
   std::string_view key = "single_part_blocks: expected false";
   if (a.state_space_layers > 0) key = "state_space_layers: expected 0";
   if (a.delta_rule_layers > 0) key = "delta_rule_layers: expected 0";
+  if (a.convolution_layers > 0) key = "convolution_layers: expected 0";
   for (const Beside& one : std::to_array<Beside>(
            {{"a family that is no decoder", a.family != Family::kDecoder},
             {"state_space_layers",
-             a.state_space_layers > 0 && a.delta_rule_layers > 0},
+             a.state_space_layers > 0 && a.state_space_layers < others},
+            {"delta_rule_layers",
+             a.delta_rule_layers > 0 && a.delta_rule_layers < others},
             {"windowed_layers", a.windowed_layers > 0},
             {"unrotated_layers", a.unrotated_layers > 0},
             {"relative positions", a.position_kind == PositionKind::kRelative},
             {"parallel_block", a.parallel_block || a.shared_norm},
-            {"dense_layers", a.dense_layers > 0},
+            {"dense_layers", a.dense_layers > 0 && a.single_part_blocks},
             {"expert_period", a.expert_period > 1}})) {
     if (!one.asked) continue;
     throw InputError(fmt::format("model.{} beside {}", key, one.what));
@@ -332,8 +348,21 @@ void ValidateDeltaRule(const Architecture& a) {
   RequireCount(a.delta_chunk, 1, kLongestSequence, "model.delta_chunk");
 }
 
-// Blocks that are no Transformer's: of state spaces or the delta rule, or of
-// one part each.
+void ValidateConvolution(const Architecture& a) {
+  RequireCount(a.convolution_channels,
+               0,
+               kLargestDimension / 3,
+               "model.convolution_channels");
+  RequireCount(a.convolution_projection_width(),
+               1,
+               kLargestDimension,
+               "three times the channels of a convolution");
+  RequireCount(
+      a.convolution_reach, 1, kLargestDimension, "model.convolution_reach");
+}
+
+// Blocks that are no Transformer's: of state spaces, the delta rule or a short
+// convolution, or of one part each.
 void ValidateOtherBlocks(const Architecture& a) {
   RequireCount(a.feed_forward_layers,
                0,
@@ -341,8 +370,10 @@ void ValidateOtherBlocks(const Architecture& a) {
                "model.feed_forward_layers");
   RequireCount(a.state_space_layers, 0, a.mixers(), "model.state_space_layers");
   RequireCount(a.delta_rule_layers, 0, a.mixers(), "model.delta_rule_layers");
+  RequireCount(a.convolution_layers, 0, a.mixers(), "model.convolution_layers");
   if (a.state_space_layers > 0) ValidateStateSpace(a);
   if (a.delta_rule_layers > 0) ValidateDeltaRule(a);
+  if (a.convolution_layers > 0) ValidateConvolution(a);
   if (a.other_blocks()) ValidateBesideOtherBlocks(a);
 }
 
@@ -470,6 +501,7 @@ void ValidateSharedBlocks(const Workload& w) {
 std::string_view WhatModelHas(const Architecture& a) {
   if (a.state_space_layers > 0) return "beside state spaces";
   if (a.delta_rule_layers > 0) return "beside the delta rule";
+  if (a.convolution_layers > 0) return "beside short convolutions";
   return a.latent() ? "in latent attention" : "without latent attention";
 }
 

@@ -14,12 +14,13 @@
 namespace trainfare::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 20>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 23>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
         {"value", &LoraMatrices::value},
         {"output", &LoraMatrices::output},
+        {"attention_gate", &LoraMatrices::attention_gate},
         {"feed_forward_gate", &LoraMatrices::feed_forward_gate},
         {"feed_forward_in", &LoraMatrices::feed_forward_in},
         {"feed_forward_out", &LoraMatrices::feed_forward_out},
@@ -34,9 +35,17 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 20>
         {"delta_rule_write", &LoraMatrices::delta_rule_write},
         {"delta_rule_decay", &LoraMatrices::delta_rule_decay},
         {"delta_rule_out", &LoraMatrices::delta_rule_out},
+        {"convolution_in", &LoraMatrices::convolution_in},
+        {"convolution_out", &LoraMatrices::convolution_out},
         {"expert_latent_in", &LoraMatrices::expert_latent_in},
         {"expert_latent_out", &LoraMatrices::expert_latent_out},
     }};
+
+// Names of modules whose matrices hang on the model (NameUsualMatrices).
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 3>
+    kModulesOfModel = {{{"in_proj", &LoraMatrices::in_proj},
+                        {"out_proj", &LoraMatrices::out_proj},
+                        {"gate_proj", &LoraMatrices::gate_proj}}};
 
 // Names of modules in Transformers, Meta's and MosaicML's models, and PEFT's
 // words for all; a module that makes several has a row for each. Left out is
@@ -52,7 +61,6 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
     {"k_proj", "key"},
     {"v_proj", "value"},
     {"o_proj", "output"},
-    {"in_proj", "state_space_in"},
     {"in_proj_qkvz", "delta_rule_in"},
     {"in_proj_qkv", "delta_rule_in"},
     {"in_proj_z", "delta_rule_gate"},
@@ -65,7 +73,6 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
     {"output_linear", "feed_forward_out"},
     {"fc1_latent_proj", "expert_latent_in"},
     {"fc2_latent_proj", "expert_latent_out"},
-    {"gate_proj", "feed_forward_gate"},
     {"up_proj", "feed_forward_in"},
     {"down_proj", "feed_forward_out"},
     {"gate_up_proj", "feed_forward_gate"},
@@ -130,8 +137,10 @@ std::vector<std::string_view> LoraMatrixNames() {
 }
 void AddLoraMatrix(std::string_view name, LoraMatrices& matrices) {
   const std::string lowered = Lowered(name);
-  bool known_name = lowered == "out_proj";
-  if (known_name) matrices.out_proj = true;
+  bool known_name = false;
+  for (const auto& [module, member] : kModulesOfModel) {
+    if (module == lowered) matrices.*member = known_name = true;
+  }
   const auto add = [&](std::string_view asked) {
     for (const auto& [matrix, member] : kLoraMatrices) {
       if (matrix == asked || asked == "all") {

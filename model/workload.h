@@ -25,6 +25,7 @@ struct LoraMatrices {
   bool key = false;
   bool value = false;
   bool output = false;
+  bool attention_gate = false;  // of attention's result, where it is separate
   bool feed_forward_gate = false;
   bool feed_forward_in = false;
   bool feed_forward_out = false;
@@ -44,12 +45,17 @@ struct LoraMatrices {
   bool delta_rule_write = false;
   bool delta_rule_decay = false;
   bool delta_rule_out = false;
+  // The first and the last product around a short convolution.
+  bool convolution_in = false;
+  bool convolution_out = false;
   // What narrows tokens for experts of a latent width, and widens their sum.
   bool expert_latent_in = false;
   bool expert_latent_out = false;
-  // What Transformers calls out_proj, which is of attention in one model, of
-  // state spaces or of the delta rule in another (NameUsualMatrices).
+  // What Transformers calls so, which is one matrix in one model and another, or
+  // one more, in another (NameUsualMatrices).
+  bool in_proj = false;
   bool out_proj = false;
+  bool gate_proj = false;
   friend bool operator==(const LoraMatrices&, const LoraMatrices&) = default;
 };
 

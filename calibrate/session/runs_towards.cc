@@ -43,6 +43,7 @@ constexpr int64_t Architecture::*const kWidths[] = {
     &Architecture::state_heads,
     &Architecture::delta_key_heads,
     &Architecture::delta_value_heads,
+    &Architecture::convolution_channels,
     &Architecture::latent_query,
     &Architecture::latent_key_value};
 
@@ -78,6 +79,7 @@ Architecture Lower(const Architecture& whole, int64_t layers) {
   a.feed_forward_layers = part(whole.feed_forward_layers);
   a.state_space_layers = std::min(part(whole.state_space_layers), a.mixers());
   a.delta_rule_layers = std::min(part(whole.delta_rule_layers), a.mixers());
+  a.convolution_layers = std::min(part(whole.convolution_layers), a.mixers());
   if (whole.decoder_layers > 0) {
     a.decoder_layers = std::max<int64_t>(1, part(whole.decoder_layers));
   }

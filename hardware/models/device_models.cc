@@ -177,6 +177,8 @@ void RequireMixers(const Device& device, const model::Architecture& a) {
       };
   require_none("state_space_layers", "state spaces", a.state_space_layers);
   require_none("delta_rule_layers", "the delta rule", a.delta_rule_layers);
+  require_none(
+      "convolution_layers", "short convolutions", a.convolution_layers);
 }
 
 }  // namespace

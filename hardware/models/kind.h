@@ -66,8 +66,9 @@ struct Kind {
   bool compiles_graphs = false;
   // There are kernels that widen weights of few bits.
   bool few_bits = false;
-  // There are the kernels that are counted of state spaces (Mamba-2's) and of
-  // the delta rule (flash-linear-attention's).
+  // There are the kernels that are counted of state spaces (Mamba-2's), of the
+  // delta rule (flash-linear-attention's) and of short convolutions
+  // (causal-conv1d's).
   bool state_spaces = false;
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;

@@ -72,11 +72,15 @@ int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
   const bool key = KeepsInput(w, &LoraMatrices::key) ||
                    KeepsInput(w, &LoraMatrices::key_value_down);
   const bool value = KeepsInput(w, &LoraMatrices::value);
+  const bool gate = w.architecture.separate_attention_gate &&
+                    KeepsInput(w, &LoraMatrices::attention_gate);
   // A joint projection is one product, with one copy.
   if (Widths(w).autocast && !w.architecture.joint_projection()) {
-    return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0);
+    return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0) +
+           (gate ? queries : 0);
   }
-  return query || key || value ? queries : 0;
+  const int64_t apart = Widths(w).autocast && gate ? queries : 0;
+  return (query || key || value || gate ? queries : 0) + apart;
 }
 
 // The same with what adapters beside its matrices keep.
@@ -334,6 +338,25 @@ int64_t DeltaRuleBytes(const Workload& w, int64_t tokens) {
   return bytes + NormBytes(w, tokens);
 }
 
+int64_t ConvolutionBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  int64_t bytes = 0;
+  if (KeepsInput(w, &LoraMatrices::convolution_in)) {
+    bytes += w.part.OfTokens(tokens) * a.hidden * width.element;
+  }
+  // What the convolution took and gave, and that behind its gate.
+  const int64_t of_channels =
+      KeepsInput(w, &LoraMatrices::convolution_out) ? 3 : 2;
+  bytes +=
+      tokens *
+      (a.convolution_projection_width() + of_channels * a.convolution_width()) *
+      width.element;
+  bytes += AdapterBytes(w, AdaptedOfConvolution(w), tokens, tokens);
+  bytes += w.part.OfTokens(tokens) * a.hidden * width.mask;
+  return bytes + NormBytes(w, tokens);
+}
+
 int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   const Architecture& a = w.architecture;
   const int64_t one = rows * intermediate * Widths(w).element;
@@ -350,6 +373,12 @@ int64_t HiddenBytes(const Workload& w, int64_t rows, int64_t intermediate) {
   // autocast a wide copy of that.
   if (WritesSquareOut(w) && Widths(w).autocast) {
     bytes += rows * intermediate * Widths(w).wide;
+  }
+  // xIELU the products by its weights, and what it makes of what is below 0, in
+  // fp32 under autocast; which of both sides each is on, a byte.
+  if (WritesXieluOut(w)) {
+    const int64_t wide = ActivationTrains(w) ? 3 : 2;
+    bytes += rows * intermediate * (wide * Widths(w).wide + kMaskBytes);
   }
   return bytes;
 }

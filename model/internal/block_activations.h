@@ -57,6 +57,10 @@ int64_t StateSpaceBytes(const Workload& workload, int64_t tokens);
 // flash-linear-attention's ops/gated_delta_rule/chunk.py).
 int64_t DeltaRuleBytes(const Workload& workload, int64_t tokens);
 
+// The same of a short convolution: its input, the product of that, what each
+// gate and the convolution between them made.
+int64_t ConvolutionBytes(const Workload& workload, int64_t tokens);
+
 // Bytes kept of a feed-forward over so many rows, without its input: what the
 // activation took and gave; with a gate both products and theirs, and,
 // operation by operation, the activation of the gate.

@@ -16,7 +16,8 @@ COUNTS = {
     "optimizer_launches", "per_step", "points", "ran_out", "ranks", "refused", "right", "seen_by_fit",
     "step_flops", "wrongly_fits", "wrongly_out",
     # Of the workload, as `trainfare list keys` has them.
-    "base_bits", "checkpointed_blocks", "chunks", "compiler_level", "context", "decoder_layers",
+    "base_bits", "checkpointed_blocks", "chunks", "compiler_level", "context",
+    "convolution_channels", "convolution_layers", "convolution_reach", "decoder_layers",
     "delta_chunk", "delta_convolution", "delta_key_heads", "delta_key_size", "delta_rule_layers",
     "delta_value_heads", "delta_value_size", "dense_layers", "documents", "embedding_size",
     "expert", "expert_groups", "expert_groups_per_token", "expert_intermediate", "expert_period",

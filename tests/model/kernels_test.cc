@@ -223,6 +223,46 @@ TEST_CASE("the square of ReLU runs operation by operation") {
   CHECK(sums("squared relu operation").first == 0);
 }
 
+// Bytes an element, by hand (docs/models/llm.md); three launches each way are of
+// the two weights alone.
+TEST_CASE("xIELU runs operation by operation") {
+  Workload w;
+  w.architecture = FindArchitecture("gpt2");
+  w.architecture.activation = Activation::kXielu;
+  w.architecture.layers = 1;
+  w.batch = 2;
+  w.sequence_length = 8;
+  const auto sums = [&](std::string_view name) {
+    int64_t launches = 0;
+    int64_t bytes = 0;
+    for (const Kernel& kernel : ExpandKernels(w).kernels) {
+      if (kernel.name.text() != name) continue;
+      launches += kernel.launches;
+      bytes += kernel.bytes();
+    }
+    return std::pair{launches, bytes / (2 * 8 * 3072)};
+  };
+  using Sums = std::pair<int64_t, int64_t>;
+  CHECK(sums("xielu operation") == Sums{12 + 3, 114});
+  CHECK(sums("xielu operation gradient") == Sums{23 + 3, 226});
+  CHECK(sums("activation weight gradient") == Sums{2, 2 * 4});
+  w.precision = Precision::kBf16;
+  CHECK(sums("xielu operation") == Sums{12 + 3, 90});
+  CHECK(sums("xielu operation gradient") == Sums{23 + 3, 166});
+  // Beside adapters its weights are frozen.
+  Workload adapters = w;
+  adapters.trainable.lora_rank = 4;
+  adapters.trainable.lora.feed_forward_in = true;
+  std::swap(w, adapters);
+  CHECK(sums("xielu operation gradient") == Sums{21 + 3, 166 - 12 - 10});
+  CHECK(sums("activation weight gradient").first == 0);
+  std::swap(w, adapters);
+  // In one kernel, and one of both sums.
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(sums("xielu operation").first == 0);
+  CHECK(sums("activation weight gradient") == Sums{1, 4});
+}
+
 // Queries of cross-attention come from the decoder, keys and values from the
 // encoder: LightSeq2 makes the latter two in one product, also where both
 // sides are of one length.

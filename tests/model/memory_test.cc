@@ -148,6 +148,29 @@ TEST_CASE("a square of ReLU keeps a wide copy under autocast alone") {
   }
 }
 
+// xIELU keeps the product by one weight, and what it makes of what is below 0
+// before and after it takes off that; the last for the other weight's gradient.
+TEST_CASE("xIELU by operations keeps what it makes") {
+  Workload w = Bert(8, 128, Precision::kBf16);
+  w.architecture = FindArchitecture("gpt2");
+  const auto kept = [&](Activation activation) {
+    Workload of = w;
+    of.architecture.activation = activation;
+    return LayerActivationBytes(of);
+  };
+  const auto more = [&] {
+    return kept(Activation::kXielu) - kept(Activation::kGeluTanh);
+  };
+  CHECK(more() == (3 * 4 + 1) * 1024 * 3072);
+  w.stack.narrow_weights = true;
+  CHECK(more() == (3 * 2 + 1) * 1024 * 3072);
+  w.trainable.lora_rank = 4;
+  w.trainable.lora.query = true;
+  CHECK(more() == (2 * 2 + 1) * 1024 * 3072);
+  w.stack.fusion = Fusion::kCompiled;
+  CHECK(more() == 0);
+}
+
 // With everything in two bytes a block keeps 34 T h and, less the second copy
 // of the probabilities, 3 a score: Korthikanti et al. 2022, equation 1, has
 // 34 s b h + 5 a s^2 b.

@@ -204,10 +204,11 @@ TEST_CASE("what trains is checked") {
   CHECK_THROWS_WITH_AS(
       AddLoraMatrix("valeu", matrices),
       "unknown matrix \"valeu\"; did you mean \"value\"?; known: query, key, "
-      "value, output, feed_forward_gate, feed_forward_in, feed_forward_out, "
-      "query_down, query_up, key_value_down, key_value_up, state_space_in, "
-      "state_space_out, delta_rule_in, delta_rule_gate, delta_rule_write, "
-      "delta_rule_decay, delta_rule_out, expert_latent_in, expert_latent_out",
+      "value, output, attention_gate, feed_forward_gate, feed_forward_in, "
+      "feed_forward_out, query_down, query_up, key_value_down, key_value_up, "
+      "state_space_in, state_space_out, delta_rule_in, delta_rule_gate, "
+      "delta_rule_write, delta_rule_decay, delta_rule_out, convolution_in, "
+      "convolution_out, expert_latent_in, expert_latent_out",
       InputError);
 }
 

@@ -36,6 +36,8 @@ at::Tensor GateOf(model::Activation activation, const at::Tensor& input) {
       return at::square(at::relu(input));
     case model::Activation::kSilu:
       return at::silu(input);
+    case model::Activation::kXielu:
+      break;  // which has weights (model/trainer_rules.cc)
   }
   ENSURE(false, "unknown activation");
 }

@@ -133,6 +133,7 @@ void TakeActivation(const Config& config, PretrainedConfig& result) {
       break;
     case model::Activation::kReluSquared:
     case model::Activation::kSilu:
+    case model::Activation::kXielu:
       config.Fail(fmt::format(
           "activation_function: expected gelu, gelu_new or relu, got {}",
           config.Text("activation_function", "silu")));

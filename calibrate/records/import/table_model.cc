@@ -79,10 +79,11 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   const bool wide = hidden.value_or(a.hidden) != a.hidden ||
                     heads.value_or(a.heads) != a.heads;
   if (a.other_blocks() && (wide || layers.value_or(a.layers) != a.layers)) {
-    throw Unused{fmt::format(
-        "model: which blocks of {} {} is not stated",
-        row["model"],
-        a.delta_rule_layers > 0 ? "have the delta rule" : "are state spaces")};
+    throw Unused{fmt::format("model: which blocks of {} {} is not stated",
+                             row["model"],
+                             a.delta_rule_layers > 0    ? "have the delta rule"
+                             : a.convolution_layers > 0 ? "are convolutions"
+                                                        : "are state spaces")};
   }
   if (layers && *layers != a.layers) {
     a.windowed_layers = a.windowed_layers * *layers / a.layers;

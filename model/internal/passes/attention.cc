@@ -20,7 +20,8 @@ bool Joint(const Pass& pass, Attends attends) {
 }
 
 // A sigmoid of each gate times what attention gave (Qiu et al. 2025). By
-// operations the gates are laid out apart from the queries before.
+// operations the gates that come with the queries are laid out apart from them
+// before.
 void AttentionGate(Pass& pass, int64_t elements) {
   if (!pass.architecture.gated_attention) return;
   constexpr KernelName kName = "attention gate";
@@ -29,13 +30,15 @@ void AttentionGate(Pass& pass, int64_t elements) {
     pass.Elementwise(kName, elements, 2 * width, width, 3, 1);
     return;
   }
-  pass.Copy(kName, elements, width, width);
+  if (!pass.architecture.separate_attention_gate) {
+    pass.Copy(kName, elements, width, width);
+  }
   pass.Elementwise(kName, elements, width, width, 2, 1);
   pass.Elementwise(kName, elements, 2 * width, width, 1);
 }
 
 // By operations both products, the sigmoid's, and queries' gradients beside
-// those of their gates.
+// those of their gates where these came together.
 void AttentionGateBackward(Pass& pass, int64_t elements) {
   if (!pass.architecture.gated_attention) return;
   constexpr KernelName kName = "attention gate gradient";
@@ -48,7 +51,32 @@ void AttentionGateBackward(Pass& pass, int64_t elements) {
     pass.Elementwise(kName, elements, 2 * width, width, 1);
   }
   pass.Elementwise(kName, elements, 2 * width, width, 3);
+  if (pass.architecture.separate_attention_gate) return;
   pass.Copy(kName, 2 * elements, width, width);
+}
+
+// The product that makes gates of their own.
+void GateProjection(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.separate_attention_gate) return;
+  const int64_t width = a.attention_gate_width();
+  CastOperand(pass, tokens * a.hidden);
+  BlockGemm(pass, "attention gate projection", tokens, width, a.hidden);
+  AdapterForward(pass, Matrix::kAttentionGate, tokens, width, a.hidden);
+}
+void GateProjectionBackward(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.separate_attention_gate) return;
+  LinearBackward(pass,
+                 Matrix::kAttentionGate,
+                 tokens,
+                 a.attention_gate_width(),
+                 a.hidden,
+                 /*bias=*/false,
+                 Input::kNarrowed);
+  if (!pass.EagerOutside()) return;
+  pass.Elementwise(
+      "input gradient add", tokens * a.hidden, 2 * pass.wide, pass.wide, 1);
 }
 
 // DeepSeek-AI 2024, section 2.1.
@@ -262,6 +290,7 @@ void AttentionForward(Pass& pass,
   const int64_t context = query_tokens * a.context_width();
   CastOperand(pass, query_tokens * h);
   ProjectionsForward(pass, attends, shape, query_tokens, key_tokens);
+  GateProjection(pass, query_tokens);
   HeadNormsForward(pass, Rotates(pass, shape), query_tokens, key_tokens);
   if (!a.latent()) RotaryForward(pass, shape, query_tokens, key_tokens);
   if (pass.rules.scales_queries && a.scaled_scores) {
@@ -309,6 +338,7 @@ void AttentionBackward(Pass& pass,
   } else {
     ProjectionsBackward(pass, attends, shape, query_tokens, key_tokens);
   }
+  GateProjectionBackward(pass, query_tokens);
   ResidualGradientAdd(pass, query_tokens);
 }
 

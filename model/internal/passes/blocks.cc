@@ -6,6 +6,7 @@
 #include "model/internal/passes/attention.h"
 #include "model/internal/passes/attention_scores.h"
 #include "model/internal/passes/casts.h"
+#include "model/internal/passes/convolution.h"
 #include "model/internal/passes/delta_rule.h"
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/feed_forward.h"
@@ -76,6 +77,9 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
   }
   if (group.parts.mixer == Mixer::kStateSpace) StateSpaceBackward(pass, tokens);
   if (group.parts.mixer == Mixer::kDeltaRule) DeltaRuleBackward(pass, tokens);
+  if (group.parts.mixer == Mixer::kConvolution) {
+    ConvolutionBackward(pass, tokens);
+  }
   if (group.parts.mixer != Mixer::kAttention) return;
   const AttentionShape shape =
       SelfAttention(pass, w.sequence_length, group.windowed, group.positions);
@@ -181,6 +185,8 @@ void LayerForward(Pass& pass, const LayerGroup& group) {
     StateSpaceForward(pass, tokens);
   } else if (group.parts.mixer == Mixer::kDeltaRule) {
     DeltaRuleForward(pass, tokens);
+  } else if (group.parts.mixer == Mixer::kConvolution) {
+    ConvolutionForward(pass, tokens);
   }
   if (group.parts.feed_forward != FeedForwardKind::kNone) {
     FeedForwardForward(pass, tokens, group.parts.experts());

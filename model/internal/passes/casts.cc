@@ -34,6 +34,9 @@ void AddMixers(const Architecture& a, WeightCasts& casts) {
   casts.Add(a.delta_rule_layers * h *
                 (a.delta_projection_width() + a.delta_value_width()),
             a.delta_rule_layers * (a.delta_joint_projections ? 3 : 5));
+  casts.Add(a.convolution_layers * h *
+                (a.convolution_projection_width() + a.convolution_width()),
+            2 * a.convolution_layers);
 }
 
 // What is narrowed of the blocks: a launch a matrix, and one a bias.
@@ -58,6 +61,9 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
     casts.Add(count * h * (a.projections_width() + a.context_width()),
               count * (products * CastLaunches(w, a.attention_bias) +
                        CastLaunches(w, a.output_bias)));
+    if (a.separate_attention_gate) {
+      casts.Add(count * h * a.attention_gate_width(), count);
+    }
   };
   // Of so many elements in each product.
   const auto dense = [&](int64_t count, int64_t elements, bool bias) {

@@ -15,22 +15,32 @@ void Push(Pass& pass, const ChunkProduct& product) {
   kernel.special_ops = product.scaled;
 }
 
-void CausalConvolution(Pass& pass, int64_t elements, int64_t reach) {
+void CausalConvolution(Pass& pass,
+                       int64_t elements,
+                       int64_t reach,
+                       Behind behind) {
+  const bool silu = behind == Behind::kSilu;
   pass.Elementwise("causal convolution",
                    elements,
                    pass.element,
                    pass.element,
-                   2 * reach + kGeluForwardFlops,
-                   1);
+                   2 * reach + (silu ? kGeluForwardFlops : 0),
+                   silu ? 1 : 0);
 }
 
-void CausalConvolutionBackward(Pass& pass, int64_t elements, int64_t reach) {
+// Products of the gradients of what it takes and of its filters, and where
+// SiLU needs it the forward ones.
+void CausalConvolutionBackward(Pass& pass,
+                               int64_t elements,
+                               int64_t reach,
+                               Behind behind) {
+  const bool silu = behind == Behind::kSilu;
   pass.Elementwise("causal convolution gradient",
                    elements,
                    2 * pass.element,
                    pass.element,
-                   6 * reach + kGeluBackwardFlops,
-                   1);
+                   silu ? 6 * reach + kGeluBackwardFlops : 4 * reach,
+                   silu ? 1 : 0);
 }
 
 void GatedNorm(Pass& pass, int64_t rows, int64_t elements) {

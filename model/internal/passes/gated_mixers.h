@@ -1,7 +1,8 @@
 #pragma once
 
-// What state spaces and the gated delta rule share: products over chunks of
-// tokens, the convolution before them and the gated norm behind.
+// What state spaces, the gated delta rule and short convolutions share:
+// products over chunks of tokens, the convolution before them or alone, and the
+// gated norm behind.
 
 #include <cstdint>
 
@@ -24,11 +25,19 @@ struct ChunkProduct {
 };
 void Push(Pass& pass, const ChunkProduct& product);
 
-// Filters of each channel over the last `reach` tokens, and SiLU; of so many
-// elements.
-void CausalConvolution(Pass& pass, int64_t elements, int64_t reach);
+// What the kernel of a convolution has behind its filters.
+enum class Behind { kNothing, kSilu };
+
+// Filters of each channel over the last `reach` tokens; of so many elements.
+void CausalConvolution(Pass& pass,
+                       int64_t elements,
+                       int64_t reach,
+                       Behind behind = Behind::kSilu);
 // Makes what SiLU took anew.
-void CausalConvolutionBackward(Pass& pass, int64_t elements, int64_t reach);
+void CausalConvolutionBackward(Pass& pass,
+                               int64_t elements,
+                               int64_t reach,
+                               Behind behind = Behind::kSilu);
 
 // RMSNorm of what a mixer gave, times SiLU of its gate. `again`: the pass
 // backward makes its result anew beside the gradients.

@@ -46,6 +46,8 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
       return &LoraMatrices::key_value_up;
     case Matrix::kOutput:
       return &LoraMatrices::output;
+    case Matrix::kAttentionGate:
+      return &LoraMatrices::attention_gate;
     case Matrix::kFeedForwardGate:
       return &LoraMatrices::feed_forward_gate;
     case Matrix::kFeedForwardIn:
@@ -70,6 +72,10 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
       return &LoraMatrices::delta_rule_decay;
     case Matrix::kDeltaRuleOut:
       return &LoraMatrices::delta_rule_out;
+    case Matrix::kConvolutionIn:
+      return &LoraMatrices::convolution_in;
+    case Matrix::kConvolutionOut:
+      return &LoraMatrices::convolution_out;
     case Matrix::kNextToken:
     case Matrix::kPooler:
     case Matrix::kTaskHead:

@@ -10,7 +10,9 @@
 //   attention    projections and all around attention_scores, the core, and
 //                positions; attention_shape has the extents
 //   state_space  projections, convolution, scan and gated norm of Mamba-2
-//   delta_rule   the same of Gated DeltaNet; gated_mixers of both
+//   delta_rule   the same of Gated DeltaNet
+//   convolution  projections and a short convolution alone; gated_mixers of
+//                all three
 //   feed_forward dense; else experts, among which expert_rows divides tokens;
 //                activation_functions of both
 //   head         above the blocks; its loss

@@ -171,10 +171,11 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
                          " matrices: [valeu] } }")) ==
         "s.yaml:7:41: trainable.lora.matrices: unknown matrix \"valeu\"; did "
         "you mean \"value\"?; known: query, key, value, output, "
-        "feed_forward_gate, feed_forward_in, feed_forward_out, query_down, "
-        "query_up, key_value_down, key_value_up, state_space_in, "
-        "state_space_out, delta_rule_in, delta_rule_gate, delta_rule_write, "
-        "delta_rule_decay, delta_rule_out, expert_latent_in, "
+        "attention_gate, feed_forward_gate, feed_forward_in, "
+        "feed_forward_out, query_down, query_up, key_value_down, "
+        "key_value_up, state_space_in, state_space_out, delta_rule_in, "
+        "delta_rule_gate, delta_rule_write, delta_rule_decay, "
+        "delta_rule_out, convolution_in, convolution_out, expert_latent_in, "
         "expert_latent_out");
   // A key that nobody knows is named before one that is missing beside it.
   CHECK(Message(Replaced("epochs: 3",
