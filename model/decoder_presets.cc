@@ -9,7 +9,8 @@ std::vector<Architecture> DecoderPresets() {
   for (const auto& of_family : {internal::LayerNormPresets(),
                                 internal::ExpertPresets(),
                                 internal::StateSpacePresets(),
-                                internal::DeltaRulePresets()}) {
+                                internal::DeltaRulePresets(),
+                                internal::ConvolutionPresets()}) {
     all.insert(all.end(), of_family.begin(), of_family.end());
   }
   return all;

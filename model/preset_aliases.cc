@@ -189,6 +189,9 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"qwen3-next-80b-a3b-thinking", "qwen3-next-80b-a3b"},
     {"qwen3-coder-next", "qwen3-next-80b-a3b"},
     {"qwen3.6-35b-a3b", "qwen3.5-35b-a3b"},
+    {"lfm2.5-350m", "lfm2-350m"},
+    {"lfm2.5-1.2b", "lfm2-1.2b"},
+    {"lfm2.5-1.2b-thinking", "lfm2-1.2b"},
     {"qwen3.8-27b", "qwen3.5-27b"},
     // google/gemma-1.1-*, codegemma-*; microsoft/phi-*
     {"gemma-1.1-2b", "gemma-2b"},

@@ -201,6 +201,7 @@ std::vector<ModelType> AllTypes() {
                            LatentTypes(),
                            StateSpaceTypes(),
                            DeltaRuleTypes(),
+                           ConvolutionTypes(),
                            OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
@@ -214,6 +215,7 @@ std::vector<ModelType> AllTypes() {
 // first that come with another name for the same, which is not read then.
 constexpr auto kCopied =
     std::to_array<std::pair<std::string_view, const char*>>({
+        {"convolution_reach", "conv_L_cache"},
         {"decoder_layers", "decoder_layers"},
         {"decoder_layers", "num_decoder_layers"},
         {"delta_convolution", "linear_conv_kernel_dim"},
@@ -224,6 +226,7 @@ constexpr auto kCopied =
         {"dense_layers", "first_k_dense_replace"},
         {"dense_layers", "mlp_only_layers"},
         {"dense_layers", "moe_layer_start_index"},
+        {"dense_layers", "num_dense_layers"},
         {"embedding_size", "embedding_size"},
         {"embedding_size", "word_embed_proj_dim"},
         {"expert_intermediate", "moe_intermediate_size"},
@@ -253,6 +256,7 @@ constexpr auto kCopied =
         {"hidden", "n_embd"},
         {"hidden", "n_embed"},
         {"hidden", "hidden_size"},
+        {"intermediate", "block_ff_dim"},
         {"intermediate", "d_ff"},
         {"intermediate", "encoder_ffn_dim"},
         {"intermediate", "ffn_dim"},

@@ -24,6 +24,7 @@ std::span<const ModelType> ExpertDecoderTypes();     // expert_config.cc
 std::span<const ModelType> LatentTypes();            // latent_config.cc
 std::span<const ModelType> StateSpaceTypes();        // state_space_config.cc
 std::span<const ModelType> DeltaRuleTypes();         // delta_rule_config.cc
+std::span<const ModelType> ConvolutionTypes();       // convolution_config.cc
 std::span<const ModelType> OwnCodeTypes();           // own_code_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();

@@ -14,8 +14,6 @@ constexpr std::string_view kGateOfOutput =
     "gates of attention's output by a product of their own";
 constexpr std::string_view kXielu =
     "xIELU, an activation with weights of its own";
-constexpr std::string_view kConvolutions =
-    "short convolutions in place of attention";
 constexpr std::string_view kDisentangled =
     "products of each score with relative positions (disentangled attention)";
 constexpr std::string_view kIndexed =
@@ -62,8 +60,6 @@ constexpr auto kUncounted = std::to_array<UncountedType>({
     {"jamba", kFirstMamba, "granitemoehybrid"},
     {"kimi_linear", kDelta, "kimi_k2"},
     {"laguna", kGateOfOutput, "glm4_moe"},
-    {"lfm2", kConvolutions, "qwen3"},
-    {"lfm2_moe", kConvolutions, "qwen3_moe"},
     {"longcat_flash",
      "two of attention a block, and experts that do nothing",
      "deepseek_v3"},

@@ -484,6 +484,18 @@ def of_shared(*size, experts, per_token, inner, shared=1, dense=1):
                                   + (size[0] - dense) * ["sparse"]))
 
 
+def lfm2(layers, attention, hidden, inner, config=t.Lfm2Config, **more):
+    words = ["full_attention"] * attention + ["conv"] * (layers - attention)
+    return config(num_hidden_layers=layers, hidden_size=hidden,
+                  num_attention_heads=hidden // 64, num_key_value_heads=8,
+                  intermediate_size=inner, layer_types=words, **more)
+
+
+def lfm2_moe(layers, attention, inner, experts, width):
+    return lfm2(layers, attention, 2048, inner, config=t.Lfm2MoeConfig,
+                num_experts=experts, moe_intermediate_size=width)
+
+
 def newer():
     """Of the values that classes have where they are those of the model."""
     return {
@@ -544,6 +556,12 @@ def newer():
         "qwen3.5-35b-a3b": qwen3_5_moe(40, 2048, 16, 512, 32, 256, 8),
         "qwen3.5-122b-a10b": qwen3_5_moe(48, 3072, 32, 1024, 64, 256, 8),
         "qwen3.5-397b-a17b": qwen3_5_moe(60, 4096, 32, 1024, 64, 512, 10),
+        "lfm2-350m": lfm2(16, 6, 1024, 6656),
+        "lfm2-700m": lfm2(16, 6, 1536, 10240),
+        "lfm2-1.2b": lfm2(16, 6, 2048, 12288),
+        "lfm2-2.6b": lfm2(30, 8, 2048, 10752, block_auto_adjust_ff_dim=False),
+        "lfm2-8b-a1b": lfm2_moe(24, 6, 7168, 32, 1792),
+        "lfm2-24b-a2b": lfm2_moe(40, 10, 11776, 64, 1536),
     }
 
 

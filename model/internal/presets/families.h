@@ -14,5 +14,6 @@ std::vector<Architecture> LayerNormPresets();
 std::vector<Architecture> ExpertPresets();
 std::vector<Architecture> StateSpacePresets();
 std::vector<Architecture> DeltaRulePresets();
+std::vector<Architecture> ConvolutionPresets();
 
 }  // namespace trainfare::model::internal

@@ -470,7 +470,6 @@ TEST_CASE("types whose blocks no description holds are refused for them") {
         Case{"glm_moe_dsa", "indexer", "glm4_moe_lite"},
         Case{"jamba", "the first Mamba", "granitemoehybrid"},
         Case{"kimi_linear", "Kimi Delta Attention", "kimi_k2"},
-        Case{"lfm2", "short convolutions", "qwen3"},
         Case{"longcat_flash", "two of attention", "deepseek_v3"},
         Case{"mimo_v2_flash", "sinks", "glm4_moe"},
         Case{"minimax", "lightning attention", "minimax_m2"},

@@ -387,6 +387,61 @@ TEST_CASE("Hy3 and Mellum 2 as published") {
                 "mellum2-12b-a2.5b");
 }
 
+// LiquidAI/LFM2-1.2B before its class had words for blocks, and since;
+// LFM2-8B-A1B.
+TEST_CASE("LFM2 as published, before and since its class") {
+  const std::string sizes =
+      R"("model_type": "lfm2", "conv_L_cache": 3, "conv_bias": false,
+         "hidden_size": 2048, "max_position_embeddings": 128000,
+         "norm_eps": 1e-05, "num_attention_heads": 32,
+         "num_hidden_layers": 16, "num_key_value_heads": 8,
+         "rope_theta": 1000000.0, "use_cache": true, "vocab_size": 65536)";
+  CheckIsPreset(fmt::format(
+                    R"({{{}, "block_auto_adjust_ff_dim": true,
+                         "block_dim": 2048, "block_ff_dim": 12288,
+                         "block_ffn_dim_multiplier": 1.0,
+                         "block_mlp_init_scale": 1.0,
+                         "block_multiple_of": 256, "block_norm_eps": 1e-05,
+                         "block_out_init_scale": 1.0, "block_use_swiglu": true,
+                         "block_use_xavier_init": true, "conv_dim": 2048,
+                         "conv_dim_out": 2048, "conv_use_xavier_init": true,
+                         "full_attn_idxs": [2, 5, 8, 10, 12, 14],
+                         "num_heads": 32, "use_pos_enc": true}})",
+                    sizes),
+                "lfm2-1.2b");
+  const std::string words =
+      R"("conv", "conv", "full_attention", "conv", "conv", "full_attention",
+         "conv", "conv", "full_attention", "conv", "full_attention", "conv",
+         "full_attention", "conv", "full_attention", "conv")";
+  CheckIsPreset(
+      fmt::format(R"({{{}, "layer_types": [{}], "intermediate_size": 8192,
+                       "block_auto_adjust_ff_dim": false,
+                       "tie_embedding": true}})",
+                  sizes,
+                  words),
+      "lfm2-1.2b");
+  CHECK(RefusalOf(fmt::format(R"({{{}, "block_ff_dim": 12288,
+                                   "full_attn_idxs": [2, 16]}})",
+                              sizes))
+            .ends_with("full_attn_idxs[1]: expected one of 16 blocks, got 16"));
+  CHECK(RefusalOf(fmt::format(R"({{{}, "layer_types": [{}]}})", sizes, words))
+            .ends_with("intermediate_size: missing"));
+  CheckIsPreset(fmt::format(
+                    R"({{"model_type": "lfm2_moe", "conv_L_cache": 3,
+                         "conv_bias": false, "hidden_size": 2048,
+                         "intermediate_size": 7168, "layer_types": {},
+                         "max_position_embeddings": 128000,
+                         "moe_intermediate_size": 1792, "norm_eps": 1e-05,
+                         "norm_topk_prob": true, "num_attention_heads": 32,
+                         "num_dense_layers": 2, "num_experts": 32,
+                         "num_experts_per_tok": 4, "num_hidden_layers": 24,
+                         "num_key_value_heads": 8, "rope_theta": 1000000.0,
+                         "routed_scaling_factor": 1.0, "use_expert_bias": true,
+                         "vocab_size": 65536}})",
+                    Listed(24, "conv", 3, "full_attention")),
+                "lfm2-8b-a1b");
+}
+
 TEST_CASE("a file that says twice how many experts it has says one number") {
   const auto file = [](std::string_view experts) {
     return fmt::format(

@@ -61,6 +61,8 @@ NEWER = {
     "cwm": FEW, "exaone": FEW, "exaone_moe": FEW, "glm4_moe_lite": FEW,
     "granite_swa": FEW, "granitemoe_swa": {**FEW, "shared_intermediate_size": 1024},
     "hy_v3": FEW, "hyperclovax": FEW, "internlm3": FEW, "jais2": FEW,
+    "lfm2": {**FEW, "full_attn_idxs": [2]},
+    "lfm2_moe": {**FEW, "layer_types": ["conv", "conv", "full_attention", "conv"]},
     "mellum": FEW, "minimax_m2": {**FEW, "rotary_dim": 64}, "ministral3": FEW,
     "mistral4": FEW, "nanochat": {}, "nomic_bert": FEW, "qwen3_5_moe_text": FEW,
     "qwen3_5_text": FEW, "sarvam_mla": FEW, "sarvam_moe": FEW, "solar_open": FEW,

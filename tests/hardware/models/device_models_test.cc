@@ -259,6 +259,18 @@ TEST_CASE("the delta rule is for devices that have its kernels") {
       model::InputError);
 }
 
+TEST_CASE("short convolutions are for devices that have their kernels") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("lfm2-350m");
+  w.precision = model::Precision::kBf16;
+  CHECK_NOTHROW(RequireSupported(DeviceCatalog::Shipped().Find("h100_sxm"), w));
+  CHECK_THROWS_WITH_AS(
+      RequireSupported(DeviceCatalog::Shipped().Find("tpu_v3"), w),
+      "model.convolution_layers: expected 0 on tpu_v3, for which no kernels of "
+      "short convolutions are known, got 10",
+      model::InputError);
+}
+
 TEST_CASE("weights of few bits are for devices that widen them") {
   model::Workload w;
   w.architecture = model::FindArchitecture("llama-3.1-8b");

@@ -78,6 +78,8 @@ TEST_CASE("a model of state spaces is as its name has it") {
         "model: which blocks of nemotron-h-56b are state spaces is not stated");
   CHECK(ReasonOfDecoder(RowOf("qwen3.5-9b", "4096,16,16,4,12288,248320")) ==
         "model: which blocks of qwen3.5-9b have the delta rule is not stated");
+  CHECK(ReasonOfDecoder(RowOf("lfm2-1.2b", "2048,8,32,8,8192,65536")) ==
+        "model: which blocks of lfm2-1.2b are convolutions is not stated");
 }
 
 // Megatron-Bridge's recipes of these predict two tokens further.
