@@ -192,6 +192,10 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"lfm2.5-350m", "lfm2-350m"},
     {"lfm2.5-1.2b", "lfm2-1.2b"},
     {"lfm2.5-1.2b-thinking", "lfm2-1.2b"},
+    {"apertus-8b-2509", "apertus-8b"},
+    {"apertus-8b-instruct-2509", "apertus-8b"},
+    {"apertus-70b-2509", "apertus-70b"},
+    {"apertus-70b-instruct-2509", "apertus-70b"},
     {"qwen3.8-27b", "qwen3.5-27b"},
     // google/gemma-1.1-*, codegemma-*; microsoft/phi-*
     {"gemma-1.1-2b", "gemma-2b"},

@@ -235,7 +235,22 @@ Architecture ReadNanoChat(const ConfigJson& c) {
   return a;
 }
 
+// Swiss AI Initiative 2025, Apertus: xIELU in the place of a gate.
+Architecture ReadApertus(const ConfigJson& c) {
+  Architecture a = ReadLlama(c);
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  a.gated = false;
+  ReadActivation(c, "hidden_act", "xielu", a);
+  // What published files say beside: its class has one form of each.
+  c.Expect("hidden_dropout", 0.0);
+  c.Expect("mlp_bias", false);
+  c.Expect("post_norm", false);
+  c.Expect("qk_norm", true);
+  return a;
+}
+
 constexpr std::array kLlamaKin = {
+    ModelType{"apertus", &ReadApertus},
     ModelType{"nanochat", &ReadNanoChat},
     ModelType{"ministral3", &ReadMinistral3},
     ModelType{"hyperclovax", &ReadHyperClovaX},

@@ -462,12 +462,14 @@ void SetActivation(const ConfigJson& c,
     a.activation = model::Activation::kRelu;
   } else if (name == "relu2") {
     a.activation = model::Activation::kReluSquared;
+  } else if (name == "xielu") {
+    a.activation = model::Activation::kXielu;
   } else {
     c.Fail(
         key,
         fmt::format(
-            "expected silu, gelu, gelu_pytorch_tanh, gelu_new, relu or relu2, "
-            "got {}",
+            "expected silu, gelu, gelu_pytorch_tanh, gelu_new, relu, relu2 or "
+            "xielu, got {}",
             name));
   }
 }

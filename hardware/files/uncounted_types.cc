@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::string_view kGateOfOutput =
     "gates of attention's output by a product of their own";
-constexpr std::string_view kXielu =
-    "xIELU, an activation with weights of its own";
 constexpr std::string_view kDisentangled =
     "products of each score with relative positions (disentangled attention)";
 constexpr std::string_view kIndexed =
@@ -33,8 +31,9 @@ constexpr std::string_view kSparse =
 
 constexpr auto kUncounted = std::to_array<UncountedType>({
     {"afmoe", kGateOfOutput, "glm4_moe"},
-    {"apertus", kXielu, "qwen3"},
-    {"apertus1p5_text", kXielu, "qwen3"},
+    {"apertus1p5_text",
+     "logits of fewer words than its table of tokens has",
+     "apertus"},
     {"axk1", "norms behind the experts alone", "deepseek_v3"},
     {"bailing_hybrid", kDelta, "deepseek_v3"},
     {"bailing_moe_linear", kLightning, "bailing_moe"},

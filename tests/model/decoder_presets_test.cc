@@ -65,6 +65,27 @@ TEST_CASE("MiniMax-M2, nanochat and Nomic Embed by hand") {
   CHECK(TotalParameters(FindArchitecture("nomic-embed-text-v1.5")) == nomic);
 }
 
+// By hand, docs/models/llm.md: two numbers of 218,112,258 in a block are xIELU's.
+TEST_CASE("Apertus 8B by hand") {
+  const int64_t attention = 4096LL * (2 * 4096 + 2 * 1024) + 2 * 128;
+  const int64_t feed_forward = 2LL * 4096 * 21504 + 2;
+  const int64_t block = attention + feed_forward + 2 * 4096;
+  CHECK(block == 218'112'258);
+  const int64_t apertus = 32 * block + 2LL * 131'072 * 4096 + 4096;
+  CHECK(apertus == 8'053'338'176);
+  const Architecture& a = FindArchitecture("apertus-8b");
+  CHECK(TotalParameters(a) == apertus);
+  CHECK(BlockMatrixElements(a) == 32 * (block - 2 * 4096 - 2 * 128 - 2));
+  Workload w = Llama8b(1, 16);
+  w.architecture.activation = Activation::kXielu;
+  CHECK_NOTHROW(Validate(w));
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.architecture.activation = Activation::kXielu;
+  CHECK_THROWS_WITH(Validate(w),
+                    "model.activation: expected one without weights of its own "
+                    "beside experts, got xielu");
+}
+
 // By hand, docs/models/llm.md: a block has 4096 x 128 x (2 x 32 + 2 x 8) =
 // 41,943,040 weights of attention and 3 x 4096 x 14336 = 176,160,768 of the
 // feed-forward; 32 of them, and logits of 4096 x 128256 = 525,336,576.

@@ -496,6 +496,11 @@ def lfm2_moe(layers, attention, inner, experts, width):
                 num_experts=experts, moe_intermediate_size=width)
 
 
+def apertus(layers, hidden, heads, inner):
+    return llama(layers, hidden, heads, 8, inner, 131072,
+                 config=t.ApertusConfig)
+
+
 def newer():
     """Of the values that classes have where they are those of the model."""
     return {
@@ -562,6 +567,8 @@ def newer():
         "lfm2-2.6b": lfm2(30, 8, 2048, 10752, block_auto_adjust_ff_dim=False),
         "lfm2-8b-a1b": lfm2_moe(24, 6, 7168, 32, 1792),
         "lfm2-24b-a2b": lfm2_moe(40, 10, 11776, 64, 1536),
+        "apertus-8b": apertus(32, 4096, 32, 21504),
+        "apertus-70b": apertus(80, 8192, 64, 43008),
     }
 
 

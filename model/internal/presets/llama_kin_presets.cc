@@ -100,6 +100,15 @@ Architecture Afm() {
   return a;
 }
 
+// Swiss AI Initiative 2025: a norm over each head, xIELU in the place of a gate.
+Architecture Apertus(std::string name, const Dimensions& d) {
+  Architecture a = Llama(std::move(name), d);
+  a.query_key_norm = QueryKeyNorm::kHead;
+  a.gated = false;
+  a.activation = Activation::kXielu;
+  return a;
+}
+
 // NAVER 2025: norms before and behind.
 Architecture HyperClovaX() {
   Architecture a = HeadSize(Llama("hyperclovax-seed-think-14b",
@@ -290,6 +299,9 @@ std::vector<Architecture> LlamaKinPresets() {
       Tied(HeadSize(
           Llama("ernie-4.5-0.3b", {18, 1024, 16, 2, 3072, 103424, 131072}),
           128)),
+      // swiss-ai/Apertus-*-2509
+      Apertus("apertus-8b", {32, 4096, 32, 8, 21504, 131072, 65536}),
+      Apertus("apertus-70b", {80, 8192, 64, 8, 43008, 131072, 65536}),
       // arcee-ai/AFM-4.5B-Base
       Afm(),
       // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B

@@ -425,7 +425,7 @@ TEST_CASE("values that no such key has are refused by their place") {
         Case{"llama",
              R"("hidden_act": "tanhh")",
              "8:15: hidden_act: expected silu, gelu, gelu_pytorch_tanh, "
-             "gelu_new, relu or relu2, got tanhh"}}) {
+             "gelu_new, relu, relu2 or xielu, got tanhh"}}) {
     CAPTURE(one.keys);
     CHECK(PlacedRefusal(ConfigText(one.type, one.keys)) ==
           fmt::format(".json:{}", one.message));
@@ -457,7 +457,7 @@ TEST_CASE("types whose blocks no description holds are refused for them") {
   };
   for (const Case& one :
        {Case{"afmoe", "gates of attention's output", "glm4_moe"},
-        Case{"apertus", "xIELU", "qwen3"},
+        Case{"apertus1p5_text", "logits of fewer words", "apertus"},
         Case{"bailing_moe_linear", "lightning attention", "bailing_moe"},
         Case{"bitnet", "norms within attention", "llama"},
         Case{"deberta-v2", "disentangled attention", "roberta"},

@@ -654,9 +654,9 @@ TEST_CASE("a config.json whose blocks are not counted is refused by name") {
             .starts_with("model_type: unknown type \"longt5\""));
   CHECK(Refusal(R"({"model_type": "lama"})") ==
         "model_type: unknown type \"lama\"; did you mean \"llama\"? known: "
-        "albert, arcee, baichuan, bailing_moe, bamba, bart, bert, bloom, "
-        "camembert, chatglm, codegen, cohere, cohere2, cohere2_moe, cwm, "
-        "dbrx, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
+        "albert, apertus, arcee, baichuan, bailing_moe, bamba, bart, bert, "
+        "bloom, camembert, chatglm, codegen, cohere, cohere2, cohere2_moe, "
+        "cwm, dbrx, deepseek, deepseek_v2, deepseek_v3, distilbert, dots1, "
         "electra, ernie4_5, ernie4_5_moe, exaone, exaone4, exaone_moe, "
         "falcon, flex_olmo, gemma, gemma2, gemma3_text, glm, glm4, "
         "glm4_moe, glm4_moe_lite, gpt2, gpt_bigcode, gpt_neo, gpt_neox, "

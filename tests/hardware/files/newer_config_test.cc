@@ -442,6 +442,31 @@ TEST_CASE("LFM2 as published, before and since its class") {
                 "lfm2-8b-a1b");
 }
 
+// swiss-ai/Apertus-8B-2509
+TEST_CASE("Apertus as published") {
+  const auto file = [](std::string_view post_norm) {
+    return fmt::format(
+        R"({{"architectures": ["ApertusForCausalLM"],
+             "attention_bias": false, "attention_dropout": 0.0,
+             "hidden_act": "xielu", "hidden_dropout": 0.0,
+             "hidden_size": 4096, "intermediate_size": 21504,
+             "max_position_embeddings": 65536, "mlp_bias": false,
+             "model_type": "apertus", "num_attention_heads": 32,
+             "num_hidden_layers": 32, "num_key_value_heads": 8,
+             "post_norm": {}, "qk_norm": true, "rms_norm_eps": 1e-05,
+             "rope_scaling": {{"factor": 8.0, "high_freq_factor": 4.0,
+                 "low_freq_factor": 1.0, "rope_type": "llama3",
+                 "original_max_position_embeddings": 8192}},
+             "rope_theta": 12000000, "tie_word_embeddings": false,
+             "vocab_size": 131072}})",
+        post_norm);
+  };
+  CheckIsPreset(file("false"), "apertus-8b");
+  CHECK(RefusalOf(file("true"))
+            .ends_with("post_norm: expected false, got true; nothing else is "
+                       "counted"));
+}
+
 TEST_CASE("a file that says twice how many experts it has says one number") {
   const auto file = [](std::string_view experts) {
     return fmt::format(
