@@ -196,6 +196,10 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"apertus-8b-instruct-2509", "apertus-8b"},
     {"apertus-70b-2509", "apertus-70b"},
     {"apertus-70b-instruct-2509", "apertus-70b"},
+    {"trinity-nano-preview", "trinity-nano"},
+    {"trinity-large-preview", "trinity-large"},
+    {"trinity-large-thinking", "trinity-large"},
+    {"trinity-large-truebase", "trinity-large"},
     {"qwen3.8-27b", "qwen3.5-27b"},
     // google/gemma-1.1-*, codegemma-*; microsoft/phi-*
     {"gemma-1.1-2b", "gemma-2b"},

@@ -558,7 +558,41 @@ Architecture ReadCohere2Moe(const ConfigJson& c) {
   return a;
 }
 
+// Arcee AI 2025, Trinity: gates of attention's result by a product of their
+// own, norms before and behind; blocks that see all have no positions.
+Architecture ReadAfmoe(const ConfigJson& c) {
+  Architecture a = ReadLlama(c, /*tied=*/false, UsualHeads(0, 128));
+  a.norm_placement = model::NormPlacement::kBoth;
+  a.query_key_norm = model::QueryKeyNorm::kHead;
+  a.gated_attention = a.separate_attention_gate = true;
+  const int64_t period = c.PositiveCount("global_attn_every_n_layers", 4);
+  ReadWindow(c, a.layers - a.layers / period, a, 1024);
+  const int64_t local =
+      CountWords(c, "layer_types", "sliding_attention", a.layers)
+          .value_or(a.layers - a.layers / period);
+  a.unrotated_layers = a.layers - local;
+  ReadExperts(c,
+              {.count = 64,
+               .per_token = 6,
+               .intermediate = 1408,
+               .shared = 2,
+               .dense = c.Count("num_dense_layers", 1)},
+              a);
+  // Of code before the class, which has one form of each.
+  c.Expect("num_expert_groups", 1);
+  c.Expect("num_limited_groups", 1);
+  Ignore(c,
+         {"load_balance_coeff",
+          "mup_enabled",
+          "route_norm",
+          "route_scale",
+          "score_func",
+          "use_grouped_mm"});
+  return a;
+}
+
 constexpr std::array kExpertDecoders = {
+    ModelType{"afmoe", &ReadAfmoe},
     ModelType{"cohere2_moe", &ReadCohere2Moe},
     ModelType{"exaone_moe", &ReadExaoneMoe},
     ModelType{"granitemoe_swa", &ReadGraniteMoeSwa},

@@ -10,8 +10,6 @@
 namespace trainfare::hardware {
 namespace {
 
-constexpr std::string_view kGateOfOutput =
-    "gates of attention's output by a product of their own";
 constexpr std::string_view kDisentangled =
     "products of each score with relative positions (disentangled attention)";
 constexpr std::string_view kIndexed =
@@ -30,7 +28,6 @@ constexpr std::string_view kSparse =
     "attention to a window and few tokens beside it";
 
 constexpr auto kUncounted = std::to_array<UncountedType>({
-    {"afmoe", kGateOfOutput, "glm4_moe"},
     {"apertus1p5_text",
      "logits of fewer words than its table of tokens has",
      "apertus"},
@@ -58,7 +55,9 @@ constexpr auto kUncounted = std::to_array<UncountedType>({
     {"glm_moe_dsa", kIndexed, "glm4_moe_lite"},
     {"jamba", kFirstMamba, "granitemoehybrid"},
     {"kimi_linear", kDelta, "kimi_k2"},
-    {"laguna", kGateOfOutput, "glm4_moe"},
+    {"laguna",
+     "other numbers of heads in blocks with windows, and a gate a head",
+     "afmoe"},
     {"longcat_flash",
      "two of attention a block, and experts that do nothing",
      "deepseek_v3"},

@@ -501,6 +501,12 @@ def apertus(layers, hidden, heads, inner):
                  config=t.ApertusConfig)
 
 
+def trinity(*size, experts, per_token, inner, dense):
+    return llama(*size, 200192, config=t.AfmoeConfig, num_experts=experts,
+                 num_experts_per_tok=per_token, moe_intermediate_size=inner,
+                 num_shared_experts=1, num_dense_layers=dense)
+
+
 def newer():
     """Of the values that classes have where they are those of the model."""
     return {
@@ -569,6 +575,12 @@ def newer():
         "lfm2-24b-a2b": lfm2_moe(40, 10, 11776, 64, 1536),
         "apertus-8b": apertus(32, 4096, 32, 21504),
         "apertus-70b": apertus(80, 8192, 64, 43008),
+        "trinity-nano": trinity(56, 1024, 8, 2, 3072, experts=128, per_token=8,
+                                inner=256, dense=2),
+        "trinity-mini": trinity(32, 2048, 32, 4, 6144, experts=128,
+                                per_token=8, inner=1024, dense=2),
+        "trinity-large": trinity(60, 3072, 48, 8, 12288, experts=256,
+                                 per_token=4, inner=3072, dense=6),
     }
 
 

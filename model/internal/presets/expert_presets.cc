@@ -118,6 +118,22 @@ Architecture DeepSeek(std::string name,
   return a;
 }
 
+// Singh et al. 2026, "Arcee Trinity": gates of attention by a product of their
+// own, norms before and behind, a shared expert as wide as a routed one; of four
+// blocks three have windows, and the fourth no positions.
+Architecture Trinity(std::string name,
+                     const Dimensions& d,
+                     int64_t window,
+                     const ExpertDimensions& experts,
+                     int64_t dense_layers) {
+  Architecture a = Experts(Qwen3(std::move(name), d), experts);
+  a = Unrotated(Windowed(a, window, d.layers - d.layers / 4), d.layers / 4);
+  a.norm_placement = NormPlacement::kBoth;
+  a.gated_attention = a.separate_attention_gate = true;
+  a.dense_layers = dense_layers;
+  return a;
+}
+
 // OpenAI 2025: biases, sinks, every other block a window of 128.
 Architecture GptOss(std::string name, int64_t layers, int64_t experts) {
   Architecture a = Windowed(
@@ -362,6 +378,22 @@ std::vector<Architecture> ExpertPresets() {
       // inclusionAI/Ling-lite-1.5, Ling-mini-2.0
       LingLite(),
       LingMini(),
+      // arcee-ai/Trinity-Nano-*, Trinity-Mini, Trinity-Large-*
+      Trinity("trinity-nano",
+              {56, 1024, 8, 2, 3072, 200192, 131072},
+              2048,
+              {128, 8, 256, 256},
+              2),
+      Trinity("trinity-mini",
+              {32, 2048, 32, 4, 6144, 200192, 131072},
+              2048,
+              {128, 8, 1024, 1024},
+              2),
+      Trinity("trinity-large",
+              {60, 3072, 48, 8, 12288, 200192, 262'144},
+              4096,
+              {256, 4, 3072, 3072},
+              6),
   };
 }
 

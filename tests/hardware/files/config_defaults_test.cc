@@ -78,6 +78,7 @@ TEST_CASE("a type's file of Transformers 5 is what the one of 4 is") {
 TEST_CASE("a key that a saved file lacks is as its class has it") {
   constexpr auto kOfScript =
       std::to_array<std::pair<std::string_view, std::string_view>>({
+          {"afmoe", "attention_bias"},
           {"bamba", "attn_layer_indices"},
           {"gemma3_text", "num_hidden_layers"},
           {"cohere", "use_qk_norm"},

@@ -467,6 +467,30 @@ TEST_CASE("Apertus as published") {
                        "counted"));
 }
 
+// arcee-ai/Trinity-Mini
+TEST_CASE("Trinity as published") {
+  CheckIsPreset(
+      fmt::format(
+          R"({{"architectures": ["AfmoeForCausalLM"], "attention_dropout": 0.0,
+               "global_attn_every_n_layers": 4, "head_dim": 128,
+               "hidden_act": "silu", "hidden_size": 2048,
+               "intermediate_size": 6144, "layer_types": {},
+               "load_balance_coeff": 0.001, "max_position_embeddings": 131072,
+               "model_type": "afmoe", "moe_intermediate_size": 1024,
+               "mup_enabled": true, "n_group": 1, "num_attention_heads": 32,
+               "num_dense_layers": 2, "num_expert_groups": 1,
+               "num_experts": 128, "num_experts_per_tok": 8,
+               "num_hidden_layers": 32, "num_key_value_heads": 4,
+               "num_limited_groups": 1, "num_shared_experts": 1,
+               "rms_norm_eps": 1e-05, "rope_scaling": null,
+               "rope_theta": 10000, "route_norm": true, "route_scale": 2.826,
+               "score_func": "sigmoid", "sliding_window": 2048,
+               "tie_word_embeddings": false, "topk_group": 1,
+               "use_grouped_mm": true, "vocab_size": 200192}})",
+          Listed(32, "sliding_attention", 3, "full_attention")),
+      "trinity-mini");
+}
+
 TEST_CASE("a file that says twice how many experts it has says one number") {
   const auto file = [](std::string_view experts) {
     return fmt::format(

@@ -55,7 +55,7 @@ TYPES = {
 }
 # Types that Transformers 5 alone has.
 NEWER = {
-    "apertus": FEW,
+    "afmoe": {**FEW, "attention_bias": True}, "apertus": FEW,
     "cohere2_moe": {**FEW, "num_key_value_heads": 8, "first_k_dense_replace": 1,
                     "prefix_dense_intermediate_size": 4096,
                     "num_shared_experts": 1},
