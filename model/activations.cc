@@ -73,7 +73,10 @@ int64_t NextTokenInputBytes(const Workload& w) {
 int64_t WholeLayerBytes(const Workload& w, const BlockParts& parts) {
   int64_t bytes = WidenedBlockBytes(w);
   if (parts.mixer == Mixer::kAttention) {
-    bytes += AttentionBytes(w, w.sequence_length, w.sequence_length, false);
+    bytes += AttentionBytes(WorkloadOfParts(w, parts).get(),
+                            w.sequence_length,
+                            w.sequence_length,
+                            false);
   } else if (parts.mixer == Mixer::kStateSpace) {
     bytes += StateSpaceBytes(w, w.tokens());
   } else if (parts.mixer == Mixer::kDeltaRule) {
@@ -96,7 +99,8 @@ int64_t KeptByOperations(const Workload& w, const BlockParts& parts) {
   int64_t bytes = w.part.OfTokens(w.tokens()) * a.hidden * width.wide +
                   KeptProductBytes(w, parts);
   if (ScoresOnChip(w.stack.attention)) {
-    bytes += tokens * a.context_width() * width.element +
+    const WorkloadOfParts of(w, parts);
+    bytes += tokens * of.get().architecture.context_width() * width.element +
              ScoreBytes(w, w.sequence_length, w.key_length());
   }
   return bytes;
@@ -110,7 +114,9 @@ int64_t PartsAnewBytes(const Workload& w, const BlockParts& parts) {
         0, WholeLayerBytes(w, parts) - KeptByOperations(w, parts));
   }
   return w.attention_checkpointing && parts.mixer == Mixer::kAttention
-             ? ScoreBytes(w, w.sequence_length, w.key_length())
+             ? ScoreBytes(WorkloadOfParts(w, parts).get(),
+                          w.sequence_length,
+                          w.key_length())
              : 0;
 }
 
@@ -174,15 +180,17 @@ KeptBlocks KeptBlocksOf(const Workload& w) {
 // run again.
 int64_t BlockAnewBytes(const Workload& w, const BlockActivations& blocks) {
   const int64_t tokens = w.tokens();
-  int64_t most = 0;
-  for (const SortActivations& sort : blocks.sorts) {
-    most = std::max(most, sort.bytes + PartsAnewBytes(w, sort.parts));
-  }
-  most = std::max(most, blocks.decoder);
   // Behind scores that leave the chip it keeps repeated heads itself.
-  const int64_t repeated =
-      ScoresOnChip(w.stack.attention) ? RepeatedHeadBytes(w, tokens) : 0;
-  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide + repeated;
+  const auto repeated = [&](const Workload& of) {
+    return ScoresOnChip(w.stack.attention) ? RepeatedHeadBytes(of, tokens) : 0;
+  };
+  int64_t most = blocks.decoder + repeated(w);
+  for (const SortActivations& sort : blocks.sorts) {
+    most = std::max(most,
+                    sort.bytes + PartsAnewBytes(w, sort.parts) +
+                        repeated(WorkloadOfParts(w, sort.parts).get()));
+  }
+  return most + 2 * tokens * w.architecture.hidden * Widths(w).wide;
 }
 
 // What a block of the decoder of two sides keeps.

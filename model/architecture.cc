@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "model/error.h"
@@ -54,47 +55,49 @@ class TensorLister {
                                            : "attention.post_norm");
     }
   }
-  // `normed`: with the norms that belong to it.
-  void SelfAttention(bool normed = true) {
-    const bool bias = a_.attention_bias;
-    if (a_.latent()) {
+  void SelfAttention() { SelfAttention(a_, /*normed=*/true); }
+  // `a`: of such attention in all blocks; `normed`: with the norms that belong
+  // to it.
+  void SelfAttention(const Architecture& a, bool normed) {
+    const bool bias = a.attention_bias;
+    if (a.latent()) {
       LatentProjections();
-    } else if (a_.joint_projection()) {
+    } else if (a.joint_projection()) {
       Linear("attention.self.query_key_value",
-             a_.hidden,
-             a_.projections_width(),
+             a.hidden,
+             a.projections_width(),
              bias);
     } else {
       Linear(
-          "attention.self.query", a_.hidden, a_.query_projection_width(), bias);
-      Linear("attention.self.key", a_.hidden, a_.key_width(), bias);
-      Linear("attention.self.value", a_.hidden, a_.value_width(), bias);
+          "attention.self.query", a.hidden, a.query_projection_width(), bias);
+      Linear("attention.self.key", a.hidden, a.key_width(), bias);
+      if (!a.shares_keys()) {
+        Linear("attention.self.value", a.hidden, a.value_width(), bias);
+      }
     }
-    if (a_.separate_attention_gate) {
+    if (a.separate_attention_gate) {
       Linear("attention.self.gate",
-             a_.hidden,
-             a_.attention_gate_width(),
+             a.hidden,
+             a.attention_gate_width(),
              /*bias=*/false);
     }
-    QueryKeyNorms();
-    if (a_.attention_sinks) Add("attention.self.sinks", a_.heads);
-    Linear("attention.output.dense",
-           a_.context_width(),
-           a_.hidden,
-           a_.output_bias);
+    QueryKeyNorms(a);
+    if (a.attention_sinks) Add("attention.self.sinks", a.heads);
+    Linear(
+        "attention.output.dense", a.context_width(), a.hidden, a.output_bias);
     if (normed) Norms("attention.output.LayerNorm");
   }
-  void QueryKeyNorms() {
-    if (a_.query_key_norm == QueryKeyNorm::kNone ||
-        a_.query_key_norm == QueryKeyNorm::kRotated) {
+  void QueryKeyNorms(const Architecture& a) {
+    if (a.query_key_norm == QueryKeyNorm::kNone ||
+        a.query_key_norm == QueryKeyNorm::kRotated) {
       return;
     }
     // One head's weights are those of all heads, or each has its own.
-    const bool shared = a_.query_key_norm == QueryKeyNorm::kHead;
+    const bool shared = a.query_key_norm == QueryKeyNorm::kHead;
     NormOf("attention.self.query_norm",
-           shared ? a_.query_head_size() : a_.query_width());
+           shared ? a.query_head_size() : a.query_width());
     NormOf("attention.self.key_norm",
-           shared ? a_.query_head_size() : a_.key_width());
+           shared ? a.query_head_size() : a.key_width());
   }
   // DeepSeek-AI 2024, section 2.1: queries, and keys and values, through a
   // norm between two products; the part of a key that carries its position is
@@ -238,6 +241,7 @@ class TensorLister {
       if (a_.shared_expert_gate) {
         Linear("shared_expert_gate", a_.hidden, 1, false);
       }
+      if (a_.expert_norms) ExpertNorms();
     } else {
       Expert("gate.dense",
              "intermediate.dense",
@@ -251,6 +255,13 @@ class TensorLister {
       }
     }
     if (!a_.shared_norm) Norms("output.LayerNorm");
+  }
+  void ExpertNorms() {
+    Add("router.scale", a_.hidden);
+    Add("router.expert_scale", a_.scored_experts());
+    LayerNorm("shared_expert.post_norm");
+    LayerNorm("experts.LayerNorm");
+    LayerNorm("experts.post_norm");
   }
   std::vector<ParameterTensor> Take() { return std::move(tensors_); }
   int64_t count() const { return count_; }
@@ -345,7 +356,8 @@ int64_t EqualBlocks(const Architecture& a,
                     const TensorLister& list,
                     int64_t index,
                     int64_t blocks) {
-  if (list.listed() || index == 0 || a.expert_period > 1 || a.other_blocks()) {
+  if (list.listed() || index == 0 || a.expert_period > 1 || a.other_blocks() ||
+      a.attention_differs()) {
     return 1;
   }
   const bool dense = a.experts > 0 && index < a.dense_layers;
@@ -376,10 +388,12 @@ void AddSide(const Architecture& a,
 // The encoder, or a model of one side. Shared weights are those of the lowest
 // block, whose pass backward is the last that adds to their gradients.
 void AddBlocks(const Architecture& a, TensorLister& list) {
+  std::optional<Architecture> full;
+  if (a.attention_differs()) full = WithFullAttention(a);
   const auto add_block = [&](int64_t i) {
     const BlockParts parts = a.parts_of(i);
     if (parts.mixer == Mixer::kAttention) {
-      list.SelfAttention(a.first_norm || i > 0);
+      list.SelfAttention(parts.sees_all ? *full : a, a.first_norm || i > 0);
     } else if (parts.mixer == Mixer::kStateSpace) {
       list.StateSpace();
     } else if (parts.mixer == Mixer::kDeltaRule) {
@@ -469,6 +483,8 @@ bool Architecture::norm_before() const {
 
 BlockParts Architecture::parts_of(int64_t block) const {
   BlockParts parts = TransformerBlock(has_experts(block));
+  parts.sees_all = attention_differs() &&
+                   full_layers_below(block + 1) > full_layers_below(block);
   if (!other_blocks()) return parts;
   const bool widens =
       feed_forwards_below(block + 1) > feed_forwards_below(block);
@@ -496,9 +512,48 @@ std::optional<int64_t> Architecture::longest_of_table() const {
   return max_sequence_length();
 }
 
+Architecture WithFullAttention(Architecture a) {
+  if (!a.attention_differs()) return a;
+  if (a.full_head_size > 0) {
+    a.head_size = a.full_head_size;
+    a.value_head_size = 0;
+  }
+  if (a.full_key_value_heads > 0) a.key_value_heads = a.full_key_value_heads;
+  if (a.windowed_sinks) a.attention_sinks = false;
+  a.full_head_size = a.full_key_value_heads = 0;
+  a.windowed_sinks = false;
+  a.windowed_layers = 0;
+  return a;
+}
+
+namespace {
+
+// Of a model whose blocks that see all differ from the others.
+std::vector<BlocksAlike> BlocksByAttention(const Architecture& a,
+                                           int64_t first,
+                                           int64_t end) {
+  std::vector<BlocksAlike> sorts;
+  for (int64_t block = first; block < end; ++block) {
+    const BlockParts parts = a.parts_of(block);
+    const auto same =
+        std::find_if(sorts.begin(), sorts.end(), [&](const BlocksAlike& sort) {
+          return sort.parts == parts;
+        });
+    if (same == sorts.end()) {
+      sorts.push_back({parts, 1});
+    } else {
+      ++same->count;
+    }
+  }
+  return sorts;
+}
+
+}  // namespace
+
 std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
                                        int64_t first,
                                        int64_t end) {
+  if (a.attention_differs()) return BlocksByAttention(a, first, end);
   std::vector<BlocksAlike> sorts;
   const auto add = [&](const BlockParts& parts, int64_t count) {
     if (count > 0) sorts.push_back({parts, count});

@@ -134,6 +134,9 @@ enum class FeedForwardKind {
 struct BlockParts {
   Mixer mixer = Mixer::kAttention;
   FeedForwardKind feed_forward = FeedForwardKind::kDense;
+  // Its attention sees all, of a model where that has a shape of its own
+  // (Architecture::attention_differs()).
+  bool sees_all = false;
 
   bool experts() const { return feed_forward == FeedForwardKind::kExperts; }
   friend bool operator==(const BlockParts&, const BlockParts&) = default;
@@ -204,6 +207,7 @@ struct Architecture {
   bool attention_bias = true;        // of query, key and value
   bool output_bias = true;           // of attention's output
   bool attention_sinks = false;      // a learned score a head (gpt-oss)
+  bool value_norm = false;           // over each head, no weights (Gemma 4)
   bool clipped_projections = false;  // query, key and value (DBRX)
   // What attention gives has as wide a gate (Qiu et al. 2025, "Gated Attention
   // for Large Language Models", elementwise), which comes with the queries or,
@@ -225,6 +229,15 @@ struct Architecture {
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
+  // Attention of the others, where it has another shape: queries, keys and
+  // values of this size, so many heads of keys (0: as with a window; Gemma 4),
+  // no sinks (MiMo-V2-Flash). Where these blocks are nobody says, and they are
+  // taken as spread evenly, each the last of its share.
+  int64_t full_head_size = 0;
+  int64_t full_key_value_heads = 0;
+  bool windowed_sinks = false;
+  // There what makes keys makes values, too, before the norms of both.
+  bool keys_are_values = false;
 
   // Blocks that mix tokens by a state space instead of attention (Dao & Gu
   // 2024, "Transformers are SSMs", section 7: Mamba-2), and those of single
@@ -292,6 +305,10 @@ struct Architecture {
   int64_t expert_groups_per_token = 1;
   bool shared_expert_gate = false;  // a scalar a token
   bool router_bias = false;
+  // The experts of every token have a norm behind them, those routed to before
+  // and behind, and the router one without weights and a scale of each column
+  // before, and of each expert behind (Gemma 4).
+  bool expert_norms = false;
   bool expert_bias = false;
 
   bool untied_output = false;  // the logits have a matrix of their own
@@ -357,9 +374,25 @@ struct Architecture {
   }
   int64_t key_width() const { return key_heads() * query_head_size(); }
   int64_t value_width() const { return key_heads() * context_head_size(); }
-  // Of queries, keys and values together.
+  // What makes keys makes values in each block of attention.
+  bool shares_keys() const { return keys_are_values && windowed_layers == 0; }
+  int64_t value_projection_width() const {
+    return shares_keys() ? 0 : value_width();
+  }
+  // Blocks that see all have attention of another shape than the others, which
+  // is that of the fields without `full_`.
+  bool attention_differs() const {
+    return windowed_layers > 0 && windowed_layers < layers &&
+           (full_head_size > 0 || full_key_value_heads > 0 || windowed_sinks ||
+            keys_are_values);
+  }
+  // Among the first so many blocks, where these differ.
+  int64_t full_layers_below(int64_t block) const {
+    return block * (layers - windowed_layers) / layers;
+  }
+  // Of the products of queries, keys and values together.
   int64_t projections_width() const {
-    return query_projection_width() + key_width() + value_width();
+    return query_projection_width() + key_width() + value_projection_width();
   }
   int64_t context_width() const { return heads * context_head_size(); }
   // Outputs of the products that keys and values of latent attention come of.
@@ -466,6 +499,10 @@ struct Architecture {
 
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
+
+// The same model with attention as that of its blocks that see all in each of
+// them.
+Architecture WithFullAttention(Architecture architecture);
 
 // The blocks from `first` up to `end` by their parts.
 struct BlocksAlike {

@@ -236,11 +236,30 @@ void VisitBlock(Archive& archive, A& a) {
           .name = "attention_sinks",
           .about = "A learned score for each head beside the others (gpt-oss)"},
       a.attention_sinks);
+  archive(Field{.name = "value_norm",
+                .about = "Values have a norm of each head, without weights "
+                         "(Gemma 4)"},
+          a.value_norm);
   archive(Field{.name = "window",
                 .about = "Positions that a query sees in blocks with a window"},
           a.window);
   archive(Field{.name = "windowed_layers", .about = "Blocks with a window"},
           a.windowed_layers);
+  archive(Field{.name = "full_head_size",
+                .about = "Width of heads of the other blocks; 0: as with a "
+                         "window"},
+          a.full_head_size);
+  archive(Field{.name = "full_key_value_heads",
+                .about = "Heads of keys and values of these; 0: as with a "
+                         "window"},
+          a.full_key_value_heads);
+  archive(Field{.name = "windowed_sinks",
+                .about = "Sinks are of blocks with a window (MiMo-V2-Flash)"},
+          a.windowed_sinks);
+  archive(Field{.name = "keys_are_values",
+                .about = "Without a window one product makes keys and values "
+                         "(Gemma 4)"},
+          a.keys_are_values);
   archive(Field{.name = "chunked_window",
                 .about = "A window begins anew after so many positions (Llama "
                          "4)"},
@@ -324,6 +343,10 @@ void VisitBlock(Archive& archive, A& a) {
       a.shared_expert_gate);
   archive(Field{.name = "router_bias", .about = "The router has a bias"},
           a.router_bias);
+  archive(Field{.name = "expert_norms",
+                .about = "Experts and their router have norms of their own "
+                         "(Gemma 4)"},
+          a.expert_norms);
   archive(Field{.name = "expert_bias",
                 .about = "The products of experts have biases"},
           a.expert_bias);

@@ -197,6 +197,7 @@ inline constexpr auto kKernelNames = std::to_array<std::string_view>({
     "scale and clip gradients",
     "scale gradient",
     "scale queries",
+    "scale router",
     "scale scores",
     "scale shared expert",
     "scatter first tokens",

@@ -52,11 +52,13 @@ ModelFlops FlopsOfFlash(const Kernel& kernel,
                         Phase phase,
                         const Architecture& a) {
   const bool backward = phase == Phase::kBackward;
-  const int64_t query = a.query_head_size();
-  const int64_t products = query + a.context_head_size();
-  const int64_t counted = backward ? 4 * products : 2 * products;
-  const int64_t of_pair = backward ? counted + 2 * query : counted;
   const GemmExtents& g = kernel.gemm;
+  const int64_t query = g.k;
+  // Heads of a size of their own have values as wide (full_head_size).
+  const int64_t value =
+      query == a.query_head_size() ? a.context_head_size() : query;
+  const int64_t counted = (backward ? 4 : 2) * (query + value);
+  const int64_t of_pair = backward ? counted + 2 * query : counted;
   return {counted * g.batch * g.m * g.n,
           counted * (kernel.matrix_flops / of_pair)};
 }

@@ -201,6 +201,7 @@ constexpr auto kAliases = std::to_array<PresetAlias>({
     {"trinity-large-thinking", "trinity-large"},
     {"trinity-large-truebase", "trinity-large"},
     {"qwen3.8-27b", "qwen3.5-27b"},
+    {"gemma-4-26b", "gemma-4-26b-a4b"},
     // google/gemma-1.1-*, codegemma-*; microsoft/phi-*
     {"gemma-1.1-2b", "gemma-2b"},
     {"gemma-1.1-7b", "gemma-7b"},

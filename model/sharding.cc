@@ -35,8 +35,10 @@ struct BlockCounts {
   int64_t delta_rule = 0;
   int64_t feed_forward = 0;
   int64_t convolution = 0;
+  int64_t windowed = 0;
 
-  // One more of such parts, of a model that has blocks of other parts.
+  // One more of such parts, of a model that has blocks of other parts or of
+  // attention of two shapes.
   BlockCounts With(const BlockParts& parts) const {
     BlockCounts more = *this;
     ++more.layers;
@@ -45,6 +47,7 @@ struct BlockCounts {
     if (parts.mixer == Mixer::kNone) ++more.feed_forward;
     if (parts.mixer == Mixer::kConvolution) ++more.convolution;
     if (parts.feed_forward == FeedForwardKind::kDense) ++more.dense;
+    if (!parts.sees_all) ++more.windowed;
     return more;
   }
 };
@@ -60,6 +63,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.delta_rule_layers = blocks.delta_rule;
   a.feed_forward_layers = blocks.feed_forward;
   a.convolution_layers = blocks.convolution;
+  a.windowed_layers = blocks.windowed;
   w.trainable.frozen_layers = 0;
   ShardUnit unit;
   unit.elements = ParametersInAll(w);
@@ -85,7 +89,7 @@ int64_t AlikeFrom(const Architecture& a, int64_t block) {
 }
 
 // A block of each sort of a model that has blocks of other parts than attention
-// and a feed-forward.
+// and a feed-forward, or attention of two shapes.
 struct UnitOfParts {
   BlockParts parts;
   ShardUnit unit;
@@ -95,7 +99,7 @@ std::vector<UnitOfParts> OtherUnits(const Workload& w,
                                     const ShardUnit& whole) {
   std::vector<UnitOfParts> units;
   const Architecture& a = w.architecture;
-  if (!a.other_blocks()) return units;
+  if (!a.other_blocks() && !a.attention_differs()) return units;
   Workload more = w;
   for (const BlocksAlike& sort : BlocksByParts(a, 0, a.layers)) {
     units.push_back(
@@ -142,7 +146,8 @@ ShardUnits ShardUnitsOf(const Workload& w) {
                            a.state_space_layers,
                            a.delta_rule_layers,
                            a.feed_forward_layers,
-                           a.convolution_layers};
+                           a.convolution_layers,
+                           a.windowed_layers};
   const ShardUnit whole = WholeOf(other, counts);
   ShardUnits units;
   int64_t blocks = 0;

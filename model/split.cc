@@ -41,6 +41,7 @@ void DivideLayers(const Parallel& p, Architecture& a) {
   if (ranks == 1) return;
   a.value_head_size = a.context_head_size();
   a.head_size = a.query_head_size();
+  a.full_key_value_heads = PartOf(a.full_key_value_heads, ranks);
   a.key_value_heads = PartOf(a.key_heads(), ranks);
   a.heads = PartOf(a.heads, ranks);
   a.state_heads = PartOf(a.state_heads, ranks);
@@ -115,11 +116,16 @@ double ShareOfCore(const Workload& w) {
         internal::PairsSeen(w, w.sequence_length, windowed));
   };
   const int64_t windowed = a.windowed_layers;
+  // Heads of blocks that see all may be wider.
+  const Architecture full = WithFullAttention(a);
+  const auto width = [](const Architecture& of) {
+    return static_cast<double>(of.query_width() + of.context_width());
+  };
   const double seen =
-      static_cast<double>(a.blocks() - windowed) * pairs(false) +
+      static_cast<double>(a.blocks() - windowed) * pairs(false) *
+          (width(full) / width(a)) +
       (windowed > 0 ? static_cast<double>(windowed) * pairs(true) : 0.0);
-  const double core = static_cast<double>(a.query_width() + a.context_width()) *
-                      seen / static_cast<double>(w.sequence_length);
+  const double core = width(a) * seen / static_cast<double>(w.sequence_length);
   return core / (core + matrices);
 }
 
@@ -160,6 +166,17 @@ void KeepBlocks(const Architecture& whole,
   }
 }
 
+// The same of windows, where blocks without one have other attention.
+void KeepWindows(const Architecture& whole,
+                 int64_t first,
+                 int64_t end,
+                 Architecture& a) {
+  const int64_t full =
+      whole.full_layers_below(end) - whole.full_layers_below(first);
+  if (full == end - first) a = WithFullAttention(a);
+  a.windowed_layers = end - first - full;
+}
+
 // The blocks of one stage, and what stands before and behind them.
 void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   const int64_t stages = whole.parallel.pipeline;
@@ -171,7 +188,11 @@ void KeepStage(const Workload& whole, int64_t stage, Workload& w) {
   const auto share = [&](int64_t& count) {
     count = Between(first, first + blocks, count, layers);
   };
-  share(a.windowed_layers);
+  if (whole.architecture.attention_differs()) {
+    KeepWindows(whole.architecture, first, first + blocks, a);
+  } else {
+    share(a.windowed_layers);
+  }
   share(a.unrotated_layers);
   a.expert_phase =
       std::max<int64_t>(first - a.dense_layers, 0) % a.expert_period;
@@ -260,12 +281,18 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
         fmt::format(
             "expected a divisor of the {} {}, got {}", count, what, ranks)};
   };
+  if (a.expert_norms && ranks > 1) {
+    return ParallelFault{
+        "tensor",
+        fmt::format("expected 1 of a model with expert_norms, which take sums "
+                    "that are not counted, got {}",
+                    ranks)};
+  }
   if (auto fault = divides("heads", a.heads)) return fault;
-  const bool copies_keys = ranks % a.key_heads() == 0;
-  if (!copies_keys) {
-    if (auto fault = divides("heads of keys and values", a.key_heads())) {
-      return fault;
-    }
+  for (const int64_t heads :
+       {a.key_heads(), WithFullAttention(a).key_heads()}) {
+    if (ranks % heads == 0) continue;  // each has a copy
+    if (auto fault = divides("heads of keys and values", heads)) return fault;
   }
   if (a.state_space_layers > 0) {
     // Each rank has groups of heads with B and C of their own (Megatron-LM).
@@ -413,10 +440,16 @@ ContextMessages ContextMessagesOf(const Workload& w, const Workload& of_stage) {
   ContextMessages messages;
   if (w.parallel.context == 1) return messages;
   const Architecture& a = of_stage.architecture;
-  messages.keys = Byte(static_cast<double>(of_stage.tokens() *
-                                           (a.key_width() + a.value_width()) *
-                                           Widths(w).element));
   const int64_t blocks = a.blocks();
+  // Of blocks of two shapes as wide as they are on an average.
+  const Architecture full = WithFullAttention(a);
+  const int64_t windowed = a.attention_differs() ? a.windowed_layers : 0;
+  const int64_t width =
+      (windowed * (a.key_width() + a.value_width()) +
+       (blocks - windowed) * (full.key_width() + full.value_width())) /
+      blocks;
+  messages.keys =
+      Byte(static_cast<double>(of_stage.tokens() * width * Widths(w).element));
   const int64_t again =
       w.attention_checkpointing ? blocks : BlocksComputedAgain(of_stage);
   messages.forward = blocks;

@@ -22,11 +22,16 @@ std::vector<AdaptedMatrix> Chosen(const Workload& w,
   chosen.reserve(matrices.size());
   for (const Candidate& candidate : matrices) {
     if (!(w.trainable.lora.*candidate.member)) continue;
+    if (candidate.matrix.outputs == 0) continue;  // keys are values
     chosen.push_back(candidate.matrix);
     chosen.back().takes = TakesInput(w, candidate.member);
   }
   return chosen;
 }
+
+constexpr BlockParts kSeesAll{Mixer::kAttention,
+                              FeedForwardKind::kDense,
+                              /*sees_all=*/true};
 
 // Calls `with` with every adapted matrix and how often it is in the model.
 // Every expert that is routed to has adapters of its own.
@@ -40,7 +45,12 @@ void ForEachAdapted(const Workload& w, const With& with) {
     for (const AdaptedMatrix& matrix : matrices) with(matrix, times);
   };
   // A decoder of two sides has its cross-attention under the same names.
-  each(AdaptedOfAttention(w), a.attention_layers() + 2 * a.decoder_layers);
+  const int64_t full = a.attention_differs() ? a.layers - a.windowed_layers : 0;
+  each(AdaptedOfAttention(w),
+       a.attention_layers() + 2 * a.decoder_layers - full);
+  if (full > 0) {
+    each(AdaptedOfAttention(WorkloadOfParts(w, kSeesAll).get()), full);
+  }
   each(AdaptedOfFeedForward(w, a.intermediate),
        a.feed_forwards() - with_experts + a.decoder_layers);
   each(AdaptedOfStateSpace(w), a.state_space_layers);
@@ -58,6 +68,9 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const Architecture& a = w.architecture;
   const int64_t rank = w.trainable.lora_rank;
   const auto attention = AdaptedOfAttention(w);
+  const auto full = a.attention_differs()
+                        ? AdaptedOfAttention(WorkloadOfParts(w, kSeesAll).get())
+                        : attention;
   const auto dense = AdaptedOfFeedForward(w, a.intermediate);
   const auto expert = AdaptedOfExpert(w);
   const auto latent = AdaptedOfLatent(w);
@@ -80,7 +93,9 @@ void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
       continue;
     }
     const BlockParts parts = a.parts_of(layer - 1);
-    if (parts.mixer == Mixer::kAttention) append(attention);
+    if (parts.mixer == Mixer::kAttention) {
+      append(parts.sees_all ? full : attention);
+    }
     if (parts.mixer == Mixer::kStateSpace) append(state_space);
     if (parts.mixer == Mixer::kDeltaRule) append(delta_rule);
     if (parts.mixer == Mixer::kConvolution) append(convolution);
@@ -121,7 +136,8 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   if (a.attention_layers() + a.decoder_layers > 0) {
     m.query = !low_rank_query;
     m.query_down = m.query_up = low_rank_query;
-    m.key = m.value = !a.latent();
+    m.key = !a.latent();
+    m.value = !a.latent() && !a.shares_keys();
     m.key_value_down = m.key_value_up = a.latent();
     m.output = true;
     m.attention_gate = a.separate_attention_gate;
@@ -219,7 +235,7 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
        {&M::query_down, {"query_down", h, a.latent_query, false}},
        {&M::query_up, {"query_up", a.latent_query, a.query_width(), false}},
        {&M::key, {"key", h, a.key_width(), true}},
-       {&M::value, {"value", h, a.value_width(), true}},
+       {&M::value, {"value", h, a.value_projection_width(), true}},
        {&M::key_value_down,
         {"key_value_down", h, a.key_value_down_width(), false}},
        {&M::key_value_up,

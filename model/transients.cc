@@ -38,9 +38,11 @@ int64_t AttentionTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
-  const int64_t heads = w.batch * length *
-                        (a.projections_width() + a.attention_gate_width()) *
-                        width.element;
+  const int64_t heads =
+      w.batch * length *
+      (a.query_projection_width() + a.key_width() + a.value_width() +
+       a.attention_gate_width()) *
+      width.element;
   const int64_t scores = ScoresOnChip(w.stack.attention)
                              ? 0
                              : 2 * w.batch * a.heads * length * length *
@@ -169,7 +171,9 @@ int64_t FeedForwardGradientBytes(const Workload& w, bool experts) {
 
 int64_t BlockGradientBytes(const Workload& w, const BlockParts& parts) {
   int64_t of_mixer = 0;
-  if (parts.mixer == Mixer::kAttention) of_mixer = AttentionTransients(w);
+  if (parts.mixer == Mixer::kAttention) {
+    of_mixer = AttentionTransients(WorkloadOfParts(w, parts).get());
+  }
   if (parts.mixer == Mixer::kStateSpace) of_mixer = StateSpaceTransients(w);
   if (parts.mixer == Mixer::kDeltaRule) of_mixer = DeltaRuleTransients(w);
   if (parts.mixer == Mixer::kConvolution) of_mixer = ConvolutionTransients(w);
@@ -209,7 +213,16 @@ int64_t ForwardTransients(const Workload& w) {
       tokens * (a.expert_layers() < a.feed_forwards() ? a.intermediate : 0),
       RowsOfExperts(w, TokensOfExperts(w, tokens)) * a.expert_intermediate);
   const int64_t feed_forward = inner * FeedForwardTransientWidth(w);
-  const int64_t context = tokens * a.context_width() * width.element;
+  const auto attention = [&](const Workload& of) {
+    return AttentionTransients(of) +
+           tokens * of.architecture.context_width() * width.element;
+  };
+  int64_t mixed = attention(w);
+  if (a.attention_differs()) {
+    BlockParts full;
+    full.sees_all = true;
+    mixed = std::max(mixed, attention(WorkloadOfParts(w, full).get()));
+  }
   // Of a state space what its products and its convolution make, and its scan.
   const int64_t state_space =
       a.state_space_layers > 0
@@ -219,7 +232,7 @@ int64_t ForwardTransients(const Workload& w) {
                 width.element
           : 0;
   return 2 * tokens * a.hidden * width.wide +
-         std::max({AttentionTransients(w) + context,
+         std::max({mixed,
                    PositionBiasBytes(w) + feed_forward,
                    state_space,
                    DeltaRuleForwardTransients(w),

@@ -54,6 +54,7 @@ double LargestSum(const Workload& w) {
                                   latent,
                                   real(a.query_projection_width()),
                                   real(a.context_width()),
+                                  real(a.heads * a.full_head_size),
                                   real(a.key_value_up_width()),
                                   real(a.state_projection_width()),
                                   real(a.delta_projection_width())});
@@ -215,6 +216,69 @@ void ValidateAttention(const Architecture& a) {
   }
 }
 
+// Attention of blocks that see all, where it is not that of the others.
+void ValidateFullAttention(const Architecture& a) {
+  RequireCount(a.full_head_size, 0, kLargestDimension, "model.full_head_size");
+  RequireCount(
+      a.full_key_value_heads, 0, a.heads, "model.full_key_value_heads");
+  const int64_t keys = WithFullAttention(a).key_heads();
+  if (a.heads % keys != 0) {
+    throw InputError(
+        fmt::format("model.full_key_value_heads: expected a divisor of heads = "
+                    "{}, got {}",
+                    a.heads,
+                    keys));
+  }
+  const auto refuse = [](std::string_view key, std::string_view why) {
+    throw InputError(fmt::format("model.{}: expected {}", key, why));
+  };
+  if (a.windowed_sinks && !a.attention_sinks) {
+    refuse("windowed_sinks", "attention_sinks beside it, got none");
+  }
+  const bool differs = a.attention_differs();
+  if (!differs && a.windowed_sinks) {
+    refuse("windowed_sinks",
+           "false unless some blocks have a window, got true");
+  }
+  if (!differs && (a.full_head_size > 0 || a.full_key_value_heads > 0)) {
+    refuse(a.full_head_size > 0 ? "full_head_size" : "full_key_value_heads",
+           "0 unless some blocks have a window and others none");
+  }
+  const bool plain = a.family == Family::kDecoder && !a.latent() &&
+                     !a.clipped_projections && !a.other_blocks();
+  struct Asked {
+    std::string_view key;
+    bool asked;
+  };
+  for (const Asked& one : std::to_array<Asked>(
+           {{"full_head_size", a.full_head_size > 0},
+            {"full_key_value_heads", a.full_key_value_heads > 0},
+            {"windowed_sinks", a.windowed_sinks},
+            {"keys_are_values", a.keys_are_values},
+            {"value_norm", a.value_norm}})) {
+    if (plain || !one.asked) continue;
+    refuse(one.key,
+           "none but in a decoder of plain attention, without "
+           "latent_key_value, clipped_projections and other blocks");
+  }
+  if (a.keys_are_values) {
+    const Architecture full = WithFullAttention(a);
+    if (full.context_head_size() != full.query_head_size()) {
+      refuse("keys_are_values", "values as wide as keys beside it");
+    }
+  }
+  if (!differs) return;
+  if (a.unrotated_layers > 0) {
+    refuse("unrotated_layers", "0 beside attention of two shapes");
+  }
+  if (a.next_token_blocks > 0) {
+    refuse("next_token_blocks", "0 beside attention of two shapes");
+  }
+  if (a.expert_period > 1) {
+    refuse("expert_period", "1 beside attention of two shapes");
+  }
+}
+
 bool PredictsNextToken(const Architecture& a) {
   return a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
 }
@@ -250,6 +314,11 @@ void ValidateExpertBlocks(const Architecture& a) {
       a.shared_intermediate, 0, kLargestDimension, "model.shared_intermediate");
   RequireCount(
       a.expert_latent, 0, a.experts > 0 ? a.hidden : 0, "model.expert_latent");
+  if (a.experts == 0 && a.expert_norms) {
+    throw InputError(
+        "model.expert_norms: expected false in a model without experts, got "
+        "true");
+  }
   if (a.experts == 0) return;
   if (a.activation == Activation::kXielu) {
     throw InputError(
@@ -265,6 +334,11 @@ void ValidateExpertBlocks(const Architecture& a) {
   RequireCount(
       a.expert_intermediate, 1, kLargestDimension, "model.expert_intermediate");
   ValidateExpertGroups(a);
+  if (a.expert_norms && (a.shared_intermediate == 0 || a.expert_latent > 0)) {
+    throw InputError(
+        "model.expert_norms: expected false, or shared_intermediate and no "
+        "expert_latent beside it, got true");
+  }
 }
 
 // What blocks of other parts than attention and a feed-forward are counted
@@ -396,10 +470,29 @@ void ValidateStepOfOtherBlocks(const Workload& w) {
   }
 }
 
+// FlashAttention's own kernels take heads of up to 256 (its README); what of a
+// framework is "flash" turns to others (Dao-AILab/flash-attention, issue 2427).
+void ValidateFlashHeads(const Workload& w) {
+  constexpr int64_t kWidest = 256;
+  const Attention attention = w.stack.attention;
+  if (!ScoresOnChip(attention) || attention == Attention::kFlash) return;
+  const Architecture& a = w.architecture;
+  const int64_t widest =
+      std::max({a.query_head_size(), a.context_head_size(), a.full_head_size});
+  if (widest <= kWidest) return;
+  throw InputError(
+      fmt::format("attention: expected flash or materialised of heads of {}, "
+                  "got {}, which takes up to {}; hint: flash",
+                  widest,
+                  ToText(attention),
+                  kWidest));
+}
+
 // The parts of today's blocks, and that they go together.
 void ValidateBlock(const Architecture& a) {
   ValidateAttention(a);
   ValidateWindow(a);
+  ValidateFullAttention(a);
   ValidatePositions(a);
   if (a.unit_output_rows && !(PredictsNextToken(a) && a.untied_output)) {
     throw InputError(
@@ -876,6 +969,7 @@ void Validate(const Workload& w) {
   RequireCountable(w);
   ValidateSharedBlocks(w);
   ValidateStepOfOtherBlocks(w);
+  ValidateFlashHeads(w);
   ValidateTrainable(w);
   ValidateLoadFactor(w);
   ValidateExperts(w);

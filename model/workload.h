@@ -388,4 +388,22 @@ void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string_view> LoraMatrixNames();
 std::vector<std::string> ToWords(const LoraMatrices& matrices);
 
+// What a step asks of blocks of such parts: of a model with attention of two
+// shapes that of theirs, as if all blocks had it. The step itself, which has to
+// outlive this, where there is one shape.
+class WorkloadOfParts {
+ public:
+  WorkloadOfParts(const Workload& workload, const BlockParts& parts)
+      : workload_(workload) {
+    if (!parts.sees_all) return;
+    full_ = workload;
+    full_->architecture = WithFullAttention(workload.architecture);
+  }
+  const Workload& get() const { return full_ ? *full_ : workload_; }
+
+ private:
+  const Workload& workload_;
+  std::optional<Workload> full_;
+};
+
 }  // namespace trainfare::model

@@ -51,7 +51,10 @@ bool Divides(const Architecture& a, int64_t factor) {
   for (const auto width : kWidths) {
     if (a.*width % factor != 0) return false;
   }
-  return a.key_heads() % factor == 0 || a.key_heads() == 1;
+  const auto divides = [&](int64_t keys) {
+    return keys % factor == 0 || keys == 1;
+  };
+  return divides(a.key_heads()) && divides(a.full_key_value_heads);
 }
 
 Architecture Narrower(const Architecture& whole, int64_t factor) {
@@ -59,6 +62,7 @@ Architecture Narrower(const Architecture& whole, int64_t factor) {
   // Heads are as wide as they were, also where hidden over heads says so.
   for (const auto width : kWidths) a.*width /= factor;
   if (a.key_value_heads > 1) a.key_value_heads /= factor;
+  if (a.full_key_value_heads > 1) a.full_key_value_heads /= factor;
   return a;
 }
 
@@ -71,6 +75,10 @@ Architecture Lower(const Architecture& whole, int64_t layers) {
   };
   a.layers = layers;
   a.windowed_layers = part(whole.windowed_layers);
+  if (!a.attention_differs()) {
+    a.full_head_size = a.full_key_value_heads = 0;
+    a.windowed_sinks = false;
+  }
   a.unrotated_layers =
       std::min(part(whole.unrotated_layers), layers - a.windowed_layers);
   a.dense_layers = std::min(part(whole.dense_layers), layers);

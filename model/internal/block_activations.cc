@@ -71,9 +71,10 @@ int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
                      KeepsInput(w, &LoraMatrices::query_down);
   const bool key = KeepsInput(w, &LoraMatrices::key) ||
                    KeepsInput(w, &LoraMatrices::key_value_down);
-  const bool value = KeepsInput(w, &LoraMatrices::value);
   const bool gate = w.architecture.separate_attention_gate &&
                     KeepsInput(w, &LoraMatrices::attention_gate);
+  const bool value =
+      KeepsInput(w, &LoraMatrices::value) && !w.architecture.shares_keys();
   // A joint projection is one product, with one copy.
   if (Widths(w).autocast && !w.architecture.joint_projection()) {
     return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0) +
@@ -89,6 +90,20 @@ int64_t AdaptedHiddenBytes(const Workload& w,
                            int64_t intermediate) {
   return HiddenBytes(w, rows, intermediate) +
          AdapterBytes(w, AdaptedOfFeedForward(w, intermediate), rows, rows);
+}
+
+// What the norms of experts and of their router take: before them the hidden
+// states, which the block's norm keeps, too, as they are where one kernel is all
+// of a norm; and what the router takes of its own.
+int64_t ExpertNormBytes(const Workload& w, int64_t tokens, int64_t sent) {
+  const Architecture& a = w.architecture;
+  if (!a.expert_norms) return 0;
+  const int64_t element = NormElementBytes(w);
+  const int64_t before = RulesOf(w).fuses_norm ? 0 : element;
+  int64_t bytes = (sent * (2 * before + element) + tokens * element) * a.hidden;
+  bytes += (3 * sent + tokens) * kStatistics;
+  if (w.trainable.lora_rank == 0) bytes += sent * a.hidden * Widths(w).element;
+  return bytes;
 }
 
 int64_t ExpertBytes(const Workload& w, int64_t tokens) {
@@ -113,10 +128,10 @@ int64_t ExpertBytes(const Workload& w, int64_t tokens) {
   }
   bytes += AdapterBytes(w, AdaptedOfLatent(w), sent, sent);
   if (a.shared_intermediate > 0) {
-    bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate) +
-             tokens * a.hidden * width.element;
+    bytes += AdaptedHiddenBytes(w, tokens, a.shared_intermediate);
+    if (!a.expert_norms) bytes += tokens * a.hidden * width.element;
   }
-  return bytes;
+  return bytes + ExpertNormBytes(w, tokens, sent);
 }
 
 // Bytes kept of an element that norms of queries and keys take of what a product
@@ -135,6 +150,17 @@ int64_t HeadNormElementBytes(const Workload& w) {
       return NormElementBytes(w, width);
   }
   ENSURE(false, "a norm without bytes");
+}
+
+// The same of values, whose norm has no weights; one kernel takes keys that are
+// values as the norm of keys keeps them.
+int64_t ValueNormElementBytes(const Workload& w) {
+  const Architecture& a = w.architecture;
+  if (!a.value_norm) return 0;
+  const int64_t width = Widths(w).element;
+  if (!RulesOf(w).fuses_norm) return std::max(width, kSingle);
+  const bool kept = a.shares_keys() && a.query_key_norm != QueryKeyNorm::kNone;
+  return kept ? 0 : width;
 }
 
 // How often what the feed-forward takes is kept as it comes: once, or under
@@ -236,6 +262,7 @@ int64_t AttentionBytes(const Workload& w,
   bytes += LatentBytes(w, queries);
   bytes += (queries * a.query_width() + keys * a.key_width()) *
            HeadNormElementBytes(w);
+  bytes += keys * a.value_width() * ValueNormElementBytes(w);
   // What was clipped tells the gradient what was beyond; a compiler clips again.
   if (a.clipped_projections && RulesOf(w).block != BlockKernels::kCompiled) {
     bytes +=

@@ -22,6 +22,7 @@ COUNTS = {
     "delta_value_heads", "delta_value_size", "dense_layers", "documents", "embedding_size",
     "expert", "expert_groups", "expert_groups_per_token", "expert_intermediate", "expert_period",
     "expert_tensor", "experts", "experts_per_token", "feed_forward_layers", "frozen_layers",
+    "full_head_size", "full_key_value_heads",
     "head_size", "heads", "hidden", "intermediate", "key_value_heads", "labels",
     "expert_latent", "latent_key_value", "latent_query", "layers", "next_token_blocks",
     "position_offset", "positions", "predictions_per_sequence", "rank", "relative_buckets",

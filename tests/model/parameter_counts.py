@@ -468,6 +468,12 @@ def ministral3(*size, tied=False):
     return llama(*size, 131072, tied, config=t.Ministral3Config, head_dim=128)
 
 
+def gemma4(*size, full, config=t.Gemma4TextConfig, **more):
+    return llama(*size, 262144, True, config=config, attention_k_eq_v=True,
+                 num_global_key_value_heads=full,
+                 hidden_size_per_layer_input=0, **more)
+
+
 def nanochat(layers):
     return t.NanoChatConfig(num_hidden_layers=layers, hidden_size=64 * layers,
                             num_attention_heads=layers // 2,
@@ -520,6 +526,13 @@ def newer():
                                      config=t.HeliumConfig),
         "vaultgemma-1b": gemma(26, 1152, 4, 4, 6912, 256000, head=256,
                                config=t.VaultGemmaConfig),
+        "gemma-4-12b": gemma4(48, 3840, 16, 8, 15360, full=1,
+                              config=t.Gemma4UnifiedTextConfig),
+        "gemma-4-26b-a4b": gemma4(
+            30, 2816, 16, 8, 2112, full=2, enable_moe_block=True,
+            num_experts=128, top_k_experts=8, moe_intermediate_size=704),
+        "gemma-4-31b": gemma4(60, 5376, 32, 16, 21504, full=4),
+        "mimo-v2-flash": t.MiMoV2FlashConfig(),
         "nanochat-d20": nanochat(20),
         "nanochat-d32": nanochat(32),
         "nanochat-d34": nanochat(34),

@@ -94,7 +94,7 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   a.hidden = hidden.value_or(a.hidden);
   a.heads = heads.value_or(a.heads);
   if (wide) {
-    a.head_size = 0;
+    a.head_size = a.full_head_size = a.full_key_value_heads = 0;
     a.rotary_head_size = 0;
   }
   if (const auto size = StatedHeadSize(row)) a.head_size = *size;

@@ -186,15 +186,17 @@ void ProjectionsForward(Pass& pass,
       BlockGemm(pass,
                 "key and value projection",
                 key_tokens,
-                a.key_width() + a.value_width(),
+                a.key_width() + a.value_projection_width(),
                 h);
     } else {
       CastOperand(pass, key_tokens * h);
       BlockGemm(pass, "key projection", key_tokens, a.key_width(), h);
       adapter(Matrix::kKey, key_tokens, a.key_width());
-      CastOperand(pass, key_tokens * h);
-      BlockGemm(pass, "value projection", key_tokens, a.value_width(), h);
-      adapter(Matrix::kValue, key_tokens, a.value_width());
+      if (!a.shares_keys()) {
+        CastOperand(pass, key_tokens * h);
+        BlockGemm(pass, "value projection", key_tokens, a.value_width(), h);
+        adapter(Matrix::kValue, key_tokens, a.value_width());
+      }
     }
   }
   const int64_t queries = query_tokens * a.query_projection_width();
@@ -215,7 +217,7 @@ void ProjectionsForward(Pass& pass,
   if (a.attention_bias) {
     LaidOutBias(pass, queries);
     LaidOutBias(pass, keys);
-    LaidOutBias(pass, values);
+    if (!a.shares_keys()) LaidOutBias(pass, values);
   }
   for (const int64_t elements :
        ClippedTogether(pass, attends, query_tokens, key_tokens)) {
@@ -234,6 +236,13 @@ void ProjectionsBackward(Pass& pass,
   const int64_t h = a.hidden;
   RotaryBackward(pass, shape, query_tokens, key_tokens);
   HeadNormsBackward(pass, Rotates(pass, shape), query_tokens, key_tokens);
+  if (a.shares_keys() && !pass.Compiled()) {
+    pass.Elementwise("input gradient add",
+                     key_tokens * a.key_width(),
+                     2 * pass.element,
+                     pass.element,
+                     1);
+  }
   // What was beyond has no gradient, as what the products gave tells.
   for (const int64_t elements :
        ClippedTogether(pass, attends, query_tokens, key_tokens)) {
@@ -246,7 +255,7 @@ void ProjectionsBackward(Pass& pass,
     if (pass.EagerOutside()) {
       pass.Copy("join projection gradients",
                 query_tokens * a.query_projection_width() +
-                    key_tokens * (a.key_width() + a.value_width()),
+                    key_tokens * (a.key_width() + a.value_projection_width()),
                 pass.element,
                 pass.element);
     }
@@ -266,11 +275,14 @@ void ProjectionsBackward(Pass& pass,
                    Input::kNarrowed);
     LinearBackward(
         pass, kKey, key_tokens, a.key_width(), h, bias, Input::kNarrowed);
-    LinearBackward(
-        pass, kValue, key_tokens, a.value_width(), h, bias, Input::kNarrowed);
+    if (!a.shares_keys()) {
+      LinearBackward(
+          pass, kValue, key_tokens, a.value_width(), h, bias, Input::kNarrowed);
+    }
     if (pass.EagerOutside()) {
       pass.Elementwise(
           "input gradient add", query_tokens * h, 2 * pass.wide, pass.wide, 1);
+      if (a.shares_keys()) return;
       pass.Elementwise(
           "input gradient add", key_tokens * h, 2 * pass.wide, pass.wide, 1);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "model/internal/passes/attention.h"
 #include "model/internal/passes/attention_scores.h"
@@ -58,6 +59,23 @@ class OperandsOfGroup {
   bool before_;
 };
 
+// Attention of a group's blocks by a pass of their shape of it, with its
+// kernels behind those of `pass`.
+template <class List>
+void InShapeOf(Pass& pass, const LayerGroup& group, const List& list) {
+  if (!group.parts.sees_all) {
+    list(pass);
+    return;
+  }
+  const WorkloadOfParts of_parts(pass.workload, group.parts);
+  Pass inner(of_parts.get());
+  inner.last_use = pass.last_use;
+  inner.narrows_operands = pass.narrows_operands;
+  std::swap(inner.list, pass.list);
+  list(inner);
+  std::swap(inner.list, pass.list);
+}
+
 // A block's forward pass once more, but for what was kept of it.
 void OperationsAgain(Pass& pass, const LayerGroup& group) {
   const size_t first = pass.next();
@@ -70,7 +88,6 @@ void OperationsAgain(Pass& pass, const LayerGroup& group) {
 void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
   const OperandsOfGroup operands(pass, group);
   const Workload& w = pass.workload;
-  const Architecture& a = pass.architecture;
   const int64_t tokens = w.tokens();
   if (group.parts.feed_forward != FeedForwardKind::kNone) {
     FeedForwardBackward(pass, tokens, group.parts.experts());
@@ -81,13 +98,16 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
     ConvolutionBackward(pass, tokens);
   }
   if (group.parts.mixer != Mixer::kAttention) return;
-  const AttentionShape shape =
-      SelfAttention(pass, w.sequence_length, group.windowed, group.positions);
-  if (core_again) {
-    AttentionCoreForward(
-        pass, shape, tokens * a.query_width(), tokens * a.key_width());
-  }
-  AttentionBackward(pass, Attends::kSelf, shape, tokens, tokens);
+  InShapeOf(pass, group, [&](Pass& of) {
+    const Architecture& a = of.architecture;
+    const AttentionShape shape =
+        SelfAttention(of, w.sequence_length, group.windowed, group.positions);
+    if (core_again) {
+      AttentionCoreForward(
+          of, shape, tokens * a.query_width(), tokens * a.key_width());
+    }
+    AttentionBackward(of, Attends::kSelf, shape, tokens, tokens);
+  });
   BlockBiasBackward(pass, w.sequence_length);
 }
 
@@ -113,10 +133,11 @@ std::vector<LayerGroup> GroupsOfParts(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {
   std::vector<LayerGroup> groups;
-  if (a.other_blocks()) {
-    // None of them has a window (model/validate.cc).
+  if (a.other_blocks() || a.attention_differs()) {
+    // Other blocks have no window (model/validate.cc).
     for (const BlocksAlike& sort : BlocksByParts(a, first, end)) {
-      groups.push_back({sort.count, sort.parts});
+      const bool windowed = a.attention_differs() && !sort.parts.sees_all;
+      groups.push_back({sort.count, sort.parts, windowed});
     }
     return groups;
   }
@@ -175,12 +196,14 @@ void LayerForward(Pass& pass, const LayerGroup& group) {
   const int64_t tokens = w.tokens();
   if (group.parts.mixer == Mixer::kAttention) {
     BlockBiasForward(pass, w.sequence_length);
-    AttentionForward(
-        pass,
-        Attends::kSelf,
-        SelfAttention(pass, w.sequence_length, group.windowed, group.positions),
-        tokens,
-        tokens);
+    InShapeOf(pass, group, [&](Pass& of) {
+      AttentionForward(
+          of,
+          Attends::kSelf,
+          SelfAttention(of, w.sequence_length, group.windowed, group.positions),
+          tokens,
+          tokens);
+    });
   } else if (group.parts.mixer == Mixer::kStateSpace) {
     StateSpaceForward(pass, tokens);
   } else if (group.parts.mixer == Mixer::kDeltaRule) {

@@ -47,24 +47,25 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   const int64_t feed_forward = a.gated ? 3 : 2;
   const int64_t matrices = a.joint_gate ? 2 : feed_forward;
   WeightCasts casts;
-  const auto attention = [&](int64_t count, int64_t products) {
-    if (a.latent()) {
-      const int64_t query = a.latent_query > 0
-                                ? a.latent_query * (h + a.query_width())
-                                : h * a.query_width();
-      casts.Add(count * (h * a.key_value_down_width() + query +
-                         a.latent_key_value * a.key_value_up_width() +
-                         a.context_width() * h),
-                count * (a.latent_query > 0 ? 5 : 4));
-      return;
-    }
-    casts.Add(count * h * (a.projections_width() + a.context_width()),
-              count * (products * CastLaunches(w, a.attention_bias) +
-                       CastLaunches(w, a.output_bias)));
-    if (a.separate_attention_gate) {
-      casts.Add(count * h * a.attention_gate_width(), count);
-    }
-  };
+  const auto attention =
+      [&](const Architecture& of, int64_t count, int64_t products) {
+        if (of.latent()) {
+          const int64_t query = of.latent_query > 0
+                                    ? of.latent_query * (h + of.query_width())
+                                    : h * of.query_width();
+          casts.Add(count * (h * of.key_value_down_width() + query +
+                             of.latent_key_value * of.key_value_up_width() +
+                             of.context_width() * h),
+                    count * (of.latent_query > 0 ? 5 : 4));
+          return;
+        }
+        casts.Add(count * h * (of.projections_width() + of.context_width()),
+                  count * (products * CastLaunches(w, of.attention_bias) +
+                           CastLaunches(w, of.output_bias)));
+        if (of.separate_attention_gate) {
+          casts.Add(count * h * of.attention_gate_width(), count);
+        }
+      };
   // Of so many elements in each product.
   const auto dense = [&](int64_t count, int64_t elements, bool bias) {
     casts.Add(count * feed_forward * elements,
@@ -72,9 +73,17 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   };
   const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
   const int64_t upper = a.next_token_weights();
-  attention(layers + upper, a.joint_projection() ? 1 : 3);
+  const auto products = [](const Architecture& of) {
+    return of.joint_projection() ? 1 : (of.shares_keys() ? 2 : 3);
+  };
+  const int64_t full = a.attention_differs() ? a.layers - a.windowed_layers : 0;
+  attention(a, layers + upper - full, products(a));
+  if (full > 0) {
+    const Architecture of = WithFullAttention(a);
+    attention(of, full, products(of));
+  }
   AddMixers(a, casts);
-  attention(2 * a.decoder_layers, 3);
+  attention(a, 2 * a.decoder_layers, 3);
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
   dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) - with_experts,

@@ -8,6 +8,7 @@
 #include "model/internal/passes/expert_rows.h"
 #include "model/internal/passes/grouped_products.h"
 #include "model/internal/passes/matrices.h"
+#include "model/internal/passes/norms.h"
 #include "model/internal/passes/products.h"
 #include "model/rounding.h"
 #include "model/trainable.h"
@@ -100,6 +101,54 @@ void SharedExpertBackward(Pass& pass, int64_t tokens) {
       pass, Matrix::kFeedForwardIn, tokens, wide, h, false, Input::kNarrowed);
 }
 
+// What stands around routed experts that have norms of their own
+// (Gemma4TextDecoderLayer and Gemma4TextRouter of Transformers): a norm of what
+// they are given, and one of what the router is, whose weights it calls scales,
+// scaled once more by a number; a scale of each expert within the weights.
+void NormsBeforeExperts(Pass& pass, const Routed& r, int64_t sent) {
+  const Architecture& a = pass.architecture;
+  if (!a.expert_norms) return;
+  NormForward(pass, sent, a.hidden, pass.wide);
+  NormForward(pass, sent, a.hidden, pass.wide);
+  if (pass.Compiled()) return;
+  pass.Elementwise("scale router", sent * a.hidden, pass.wide, pass.element, 1);
+  pass.Elementwise("routing", r.rows, 2 * kSingle, kSingle, 1);
+}
+
+// The router and the routed experts take the hidden states beside the norm that
+// the others take, whose gradients are added to these.
+void NormsBeforeExpertsBackward(Pass& pass, const Routed& r, int64_t sent) {
+  const Architecture& a = pass.architecture;
+  if (!a.expert_norms) return;
+  if (!pass.Compiled()) {
+    pass.Elementwise("routing gradient", r.rows, 2 * kSingle, kSingle, 1);
+    pass.Elementwise(
+        "scale router", sent * a.hidden, pass.element, pass.wide, 1);
+  }
+  NormBackward(pass, sent, a.hidden, pass.wide);
+  NormBackward(pass, sent, a.hidden, pass.wide);
+  if (pass.Compiled()) return;
+  for (int more = 0; more < 2; ++more) {
+    pass.Elementwise(
+        "residual gradient add", sent * a.hidden, 2 * pass.wide, pass.wide, 1);
+  }
+}
+
+// Behind the routed experts, and behind those of every token.
+void NormsBehindExperts(Pass& pass, int64_t sent, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.expert_norms) return;
+  NormForward(pass, sent, a.hidden, pass.wide);
+  NormForward(pass, tokens, a.hidden, pass.wide);
+}
+
+void NormsBehindExpertsBackward(Pass& pass, int64_t sent, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.expert_norms) return;
+  NormBackward(pass, tokens, a.hidden, pass.wide);
+  NormBackward(pass, sent, a.hidden, pass.wide);
+}
+
 // What experts of a latent width are given of so many tokens, and what their
 // sum is widened by again; the router takes tokens as they are.
 void LatentForward(Pass& pass, Matrix matrix, int64_t tokens) {
@@ -134,6 +183,7 @@ void ExpertsForward(Pass& pass, int64_t tokens) {
   const Routed r = RoutedRows(pass, sent);
   const int64_t h = a.expert_width();
   const int64_t wide = a.expert_intermediate;
+  NormsBeforeExperts(pass, r, sent);
   RoutingForward(pass, r, sent);
   LatentForward(pass, Matrix::kExpertLatentIn, sent);
   GatherRows(pass, r);
@@ -154,6 +204,7 @@ void ExpertsForward(Pass& pass, int64_t tokens) {
   AdapterForward(pass, Matrix::kFeedForwardOut, r, h, wide);
   AddRows(pass, r, sent);
   LatentForward(pass, Matrix::kExpertLatentOut, sent);
+  NormsBehindExperts(pass, sent, tokens);
   SharedExpertForward(pass, tokens);
 }
 
@@ -182,6 +233,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
     pass.RepeatSince(first, ExpertLaunches(pass, r));
   };
   const int64_t rows = ExpertRows(pass, r);
+  NormsBehindExpertsBackward(pass, sent, tokens);
   SharedExpertBackward(pass, tokens);
   LatentBackward(pass, Matrix::kExpertLatentOut, sent);
   GatherRowGradients(pass, r, sent);
@@ -209,6 +261,7 @@ void ExpertsBackward(Pass& pass, int64_t tokens) {
   if (trains) {
     WeightGradientGemm(pass, "weight gradient", h, a.scored_experts(), sent);
   }
+  NormsBeforeExpertsBackward(pass, r, sent);
 }
 
 }  // namespace trainfare::model::internal

@@ -93,6 +93,7 @@ bool HasAdapter(const Workload& w, Matrix matrix) {
   const bool of_projections =
       matrix == Matrix::kKey || matrix == Matrix::kValue;
   if (of_projections && OneAdapterOfProjections(w)) return false;
+  if (matrix == Matrix::kValue && w.architecture.shares_keys()) return false;
   if (matrix == Matrix::kFeedForwardIn && OneAdapterOfGate(w)) return false;
   bool LoraMatrices::*const member = MemberOf(matrix);
   return w.trainable.lora_rank > 0 && member != nullptr &&

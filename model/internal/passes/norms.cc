@@ -96,6 +96,9 @@ void HeadNorms(Pass& pass,
                int64_t query_tokens,
                int64_t key_tokens) {
   const Architecture& a = pass.architecture;
+  if (a.value_norm) {
+    bare(pass, key_tokens * a.key_heads(), a.context_head_size(), pass.element);
+  }
   switch (a.query_key_norm) {
     case QueryKeyNorm::kNone:
       return;

@@ -16,8 +16,8 @@ void NormBackward(Pass& pass, int64_t rows, int64_t width, int64_t read);
 // Autocast keeps the factor of a norm in fp32, and so is what it makes.
 int64_t NormWidth(const Pass& pass, int64_t read);
 
-// Norms of queries and keys, which their projections leave narrow. `rotates`: in
-// a block with rotary positions.
+// Norms of queries, keys and values, which their projections leave narrow.
+// `rotates`: in a block with rotary positions.
 void HeadNormsForward(Pass& pass,
                       bool rotates,
                       int64_t query_tokens,

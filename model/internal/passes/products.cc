@@ -36,7 +36,7 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
     case Matrix::kKey:
       return a.key_width();
     case Matrix::kValue:
-      return a.value_width();
+      return a.value_projection_width();
     case Matrix::kFeedForwardGate:
     case Matrix::kFeedForwardIn:
       return a.intermediate;

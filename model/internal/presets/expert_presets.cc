@@ -179,6 +179,24 @@ Architecture ErnieMoeOf300b() {
   return a;
 }
 
+// Xiaomi 2026, "MiMo-V2-Flash": of 48 blocks 9 see all, with half as many heads
+// of keys, and no sinks; a third of each head of queries and keys rotates.
+Architecture MiMoV2Flash() {
+  Architecture a = Experts(
+      Windowed(HeadSize(Llama("mimo-v2-flash",
+                              {48, 4096, 64, 8, 16384, 152576, 262'144}),
+                        192),
+               129,
+               39),
+      {256, 8, 2048});
+  a.value_head_size = 128;
+  a.rotary_head_size = 64;
+  a.full_key_value_heads = 4;
+  a.attention_sinks = a.windowed_sinks = true;
+  a.dense_layers = 1;
+  return a;
+}
+
 // MiniMax 2025: norms over all queries and keys, half of each head rotated.
 Architecture MiniMaxM2() {
   Architecture a = Rotated(
@@ -347,6 +365,8 @@ std::vector<Architecture> ExpertPresets() {
       ErnieMoeOf300b(),
       // MiniMaxAI/MiniMax-M2, zai-org/GLM-4.7-Flash
       MiniMaxM2(),
+      // XiaomiMiMo/MiMo-V2-Flash
+      MiMoV2Flash(),
       Glm47Flash(),
       // tencent/Youtu-LLM-2B-Base, which has none
       YoutuLlm(),

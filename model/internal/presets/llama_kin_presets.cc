@@ -38,6 +38,26 @@ Architecture Gemma3(std::string name,
   return a;
 }
 
+// Gemma Team 2026, "Gemma 4": where a block sees all its heads are twice as
+// wide, so many of them are keys', which are values, too.
+Architecture Gemma4(std::string name, const Dimensions& d, int64_t full_keys) {
+  Architecture a = Gemma3(std::move(name), d, 256);
+  a.full_head_size = 512;
+  a.full_key_value_heads = full_keys;
+  a.keys_are_values = a.value_norm = a.output_soft_cap = true;
+  a.scaled_scores = false;
+  return a;
+}
+
+// The same with experts beside the feed-forward, which have norms of their own.
+Architecture Gemma4WithExperts() {
+  Architecture a = Experts(
+      Gemma4("gemma-4-26b-a4b", {30, 2816, 16, 8, 2112, 262144, 262144}, 2),
+      {128, 8, 704, 2112});
+  a.expert_norms = true;
+  return a;
+}
+
 // OLMo Team 2025: norms over outputs, and over all queries and keys.
 Architecture Olmo2(std::string name, const Dimensions& d) {
   Architecture a = Llama(std::move(name), d);
@@ -257,6 +277,10 @@ std::vector<Architecture> LlamaKinPresets() {
       Gemma3("gemma-3-4b", {34, 2560, 8, 4, 10240, 262208, 131072}, 256),
       Gemma3("gemma-3-12b", {48, 3840, 16, 8, 15360, 262208, 131072}, 256),
       Gemma3("gemma-3-27b", {62, 5376, 32, 16, 21504, 262208, 131072}, 128),
+      // google/gemma-4-*, of which the text model
+      Gemma4("gemma-4-12b", {48, 3840, 16, 8, 15360, 262144, 262144}, 1),
+      Gemma4WithExperts(),
+      Gemma4("gemma-4-31b", {60, 5376, 32, 16, 21504, 262144, 262144}, 4),
       // Phi-3-mini-4k-instruct, Phi-3.5-mini-instruct, whose window of 262144 is
       // all, Phi-3-medium-4k-instruct, Phi-4-mini, phi-4
       Windowed(
