@@ -154,6 +154,25 @@ Architecture ReadQwen(const ConfigJson& c,
   return a;
 }
 
+Architecture ReadGemmas(const ConfigJson& c, const Architecture& usual) {
+  Architecture a = ReadLlama(c, /*tied=*/true, usual);
+  if (a.head_size == 0) a.head_size = 256;
+  // The older key, and the one that takes its place.
+  ReadActivation(
+      c,
+      c.Has("hidden_activation") ? "hidden_activation" : "hidden_act",
+      "gelu_pytorch_tanh",
+      a);
+  if (a.activation == model::Activation::kGelu) {
+    a.activation = model::Activation::kGeluTanh;
+  }
+  return a;
+}
+
+bool HasCap(const ConfigJson& c, const char* key) {
+  return !c.IsNull(key) && c.Positive(key, /*fallback=*/30.0) > 0;
+}
+
 Architecture ReadGranites(const ConfigJson& c,
                           bool tied,
                           const Architecture& usual) {

@@ -56,6 +56,13 @@ model::Architecture ReadQwen(const ConfigJson& c,
                              bool version_3,
                              int64_t key_value_heads = 32);
 
+// What all of Gemma's have: tied words, heads of 256, GELU's approximation.
+model::Architecture ReadGemmas(const ConfigJson& c,
+                               const model::Architecture& usual);
+// Whether something goes through tanh: null is no; how high the cap is changes
+// no count.
+bool HasCap(const ConfigJson& c, const char* key);
+
 // Keys that scale what a block adds, in passes that are there anyway.
 model::Architecture ReadGranites(const ConfigJson& c,
                                  bool tied = false,

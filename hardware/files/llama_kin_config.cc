@@ -23,28 +23,8 @@ Architecture ReadMistral(const ConfigJson& c) {
   return a;
 }
 
-Architecture ReadGemmas(const ConfigJson& c, const Architecture& usual) {
-  Architecture a = ReadLlama(c, /*tied=*/true, usual);
-  if (a.head_size == 0) a.head_size = 256;
-  // The older key, and the one that takes its place.
-  ReadActivation(
-      c,
-      c.Has("hidden_activation") ? "hidden_activation" : "hidden_act",
-      "gelu_pytorch_tanh",
-      a);
-  if (a.activation == model::Activation::kGelu) {
-    a.activation = model::Activation::kGeluTanh;
-  }
-  return a;
-}
-
 Architecture ReadGemma(const ConfigJson& c) {
   return ReadGemmas(c, UsualHeads(16));
-}
-
-// Null is none; how high it is changes no count.
-bool HasCap(const ConfigJson& c, const char* key) {
-  return !c.IsNull(key) && c.Positive(key, /*fallback=*/30.0) > 0;
 }
 
 // Gemma 2 without norms of what is added (Sinha et al. 2025, "VaultGemma").

@@ -145,6 +145,7 @@ constexpr auto kRotations = std::to_array<std::string_view>({
     "llama3",
     "longrope",
     "mrope",
+    "proportional",
     "su",
     "yarn",
 });
@@ -202,6 +203,7 @@ std::vector<ModelType> AllTypes() {
                            StateSpaceTypes(),
                            DeltaRuleTypes(),
                            ConvolutionTypes(),
+                           FullAttentionTypes(),
                            OwnCodeTypes()}) {
     all.insert(all.end(), types.begin(), types.end());
   }
@@ -246,6 +248,8 @@ constexpr auto kCopied =
         {"head_size", "head_dim"},
         {"head_size", "d_kv"},
         {"head_size", "kv_channels"},
+        {"full_head_size", "global_head_dim"},
+        {"full_key_value_heads", "num_global_key_value_heads"},
         {"heads", "encoder_attention_heads"},
         {"heads", "n_head"},
         {"heads", "n_heads"},

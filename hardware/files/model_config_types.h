@@ -25,6 +25,7 @@ std::span<const ModelType> LatentTypes();            // latent_config.cc
 std::span<const ModelType> StateSpaceTypes();        // state_space_config.cc
 std::span<const ModelType> DeltaRuleTypes();         // delta_rule_config.cc
 std::span<const ModelType> ConvolutionTypes();       // convolution_config.cc
+std::span<const ModelType> FullAttentionTypes();     // full_attention_config.cc
 std::span<const ModelType> OwnCodeTypes();           // own_code_config.cc
 // encoder_config.cc: those of two sides, too.
 std::span<const ModelType> EncoderTypes();

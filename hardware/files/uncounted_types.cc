@@ -22,8 +22,6 @@ constexpr std::string_view kDelta =
 constexpr std::string_view kGemma3n =
     "streams of its residual, embeddings of each block and keys that blocks "
     "share";
-constexpr std::string_view kGemma4 =
-    "wider heads, and other numbers of keys, in blocks that see all";
 constexpr std::string_view kSparse =
     "attention to a window and few tokens beside it";
 
@@ -50,8 +48,6 @@ constexpr auto kUncounted = std::to_array<UncountedType>({
      "granitemoehybrid"},
     {"falcon_mamba", kFirstMamba, "nemotron_h"},
     {"gemma3n_text", kGemma3n, "gemma3_text"},
-    {"gemma4_text", kGemma4, "gemma3_text"},
-    {"gemma4_unified_text", kGemma4, "gemma3_text"},
     {"glm_moe_dsa", kIndexed, "glm4_moe_lite"},
     {"jamba", kFirstMamba, "granitemoehybrid"},
     {"kimi_linear", kDelta, "kimi_k2"},
@@ -63,9 +59,6 @@ constexpr auto kUncounted = std::to_array<UncountedType>({
      "deepseek_v3"},
     {"longformer", kSparse, "roberta"},
     {"mamba", kFirstMamba, "nemotron_h"},
-    {"mimo_v2_flash",
-     "other numbers of keys, and sinks, in blocks with windows",
-     "glm4_moe"},
     {"minimax", kLightning, "minimax_m2"},
     {"minimax_m3_vl_text",
      "sparse attention, whose indexer chooses what each token sees",

@@ -25,6 +25,10 @@ DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
 DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
 HYBRID = {**FEW, "layer_types": ["mamba", "attention", "mamba", "mamba"]}
+# Of the class's own values, which are Gemma 4 E2B's, the one that is not counted.
+GEMMA4 = {**FEW, "hidden_size_per_layer_input": 0, "attention_k_eq_v": True,
+          "num_global_key_value_heads": 2, "enable_moe_block": True,
+          "num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 704}
 TYPES = {
     "albert": FEW, "arcee": FEW, "bamba": {**FEW, "attn_layer_indices": [1]}, "bart": {}, "bert": FEW, "bloom": {}, "camembert": FEW, "codegen": {},
     "cohere": {**FEW, "use_qk_norm": True},
@@ -59,7 +63,8 @@ NEWER = {
     "cohere2_moe": {**FEW, "num_key_value_heads": 8, "first_k_dense_replace": 1,
                     "prefix_dense_intermediate_size": 4096,
                     "num_shared_experts": 1},
-    "cwm": FEW, "exaone": FEW, "exaone_moe": FEW, "glm4_moe_lite": FEW,
+    "cwm": FEW, "gemma4_text": GEMMA4, "gemma4_unified_text": FEW,
+    "mimo_v2_flash": FEW, "exaone": FEW, "exaone_moe": FEW, "glm4_moe_lite": FEW,
     "granite_swa": FEW, "granitemoe_swa": {**FEW, "shared_intermediate_size": 1024},
     "hy_v3": FEW, "hyperclovax": FEW, "internlm3": FEW, "jais2": FEW,
     "lfm2": {**FEW, "full_attn_idxs": [2]},
