@@ -1,6 +1,6 @@
 #pragma once
 
-// What a Transformer is made of, and the presets that ship with the tool.
+// What a Transformer is made of.
 
 #include <algorithm>
 #include <cstdint>

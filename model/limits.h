@@ -2,7 +2,7 @@
 
 // The largest counts and the times that are taken from outside: files of every
 // kind and the command line. Far above any real figure. Within them sums and
-// products of counts stay in 64 bits, which Validate() in model/workload.h and
+// products of counts stay in 64 bits, which Validate() in model/validate.h and
 // CheckedProduct() make sure of.
 
 #include <cstdint>

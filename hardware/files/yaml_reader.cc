@@ -426,10 +426,6 @@ std::optional<model::BytesPerSecond<>> Reader::OptionalBandwidth(
     std::string_view key, Sign sign) const {
   return Has(key) ? std::optional(Bandwidth(key, sign)) : std::nullopt;
 }
-std::optional<model::Seconds<>> Reader::OptionalTime(std::string_view key,
-                                                     Sign sign) const {
-  return Has(key) ? std::optional(Time(key, sign)) : std::nullopt;
-}
 std::optional<model::Watts<>> Reader::OptionalPower(std::string_view key,
                                                     Sign sign) const {
   return Has(key) ? std::optional(Power(key, sign)) : std::nullopt;

@@ -139,8 +139,6 @@ class Reader {
                                               Sign = Sign::kPositive) const;
   std::optional<model::BytesPerSecond<>> OptionalBandwidth(
       std::string_view key, Sign = Sign::kPositive) const;
-  std::optional<model::Seconds<>> OptionalTime(std::string_view key,
-                                               Sign = Sign::kPositive) const;
   std::optional<model::Watts<>> OptionalPower(std::string_view key,
                                               Sign = Sign::kPositive) const;
   std::optional<model::UsdPerSecond<>> OptionalPrice(

@@ -128,6 +128,8 @@ void RequirePrecisions(const Device& device, const model::Workload& workload) {
                   device.name));
 }
 
+namespace {
+
 // Throws InputError where it is not known what a limit of power does.
 void RequirePowerLimit(const Device& device, const model::Workload& workload) {
   const bool lower =
@@ -153,6 +155,8 @@ void RequirePowerLimit(const Device& device, const model::Workload& workload) {
   }
 }
 
+}  // namespace
+
 model::Fusion StackOn(const Device& device, model::Fusion asked) {
   return KindOf(device).compiles_graphs && model::RulesOf(asked).of_gpus
              ? model::Fusion::kXla
@@ -163,7 +167,7 @@ namespace {
 
 // Blocks that mix tokens by something else than attention.
 void RequireMixers(const Device& device, const model::Architecture& a) {
-  if (KindOf(device).state_spaces) return;
+  if (KindOf(device).other_mixers) return;
   const auto require_none =
       [&](std::string_view key, std::string_view what, int64_t blocks) {
         if (blocks == 0) return;

@@ -69,7 +69,7 @@ struct Kind {
   // There are the kernels that are counted of state spaces (Mamba-2's), of the
   // delta rule (flash-linear-attention's) and of short convolutions
   // (causal-conv1d's).
-  bool state_spaces = false;
+  bool other_mixers = false;
   // What stochastic rounding costs on it is known.
   bool stochastic_rounding = false;
 

@@ -69,7 +69,8 @@ class RunMonitor {
   // The timed steps begin.
   void Begin();
   bool begun() const { return load_.has_value(); }
-  // Between two steps; looks at counters no more often than kReadingInterval.
+  // Between two steps; looks at counters no more often than
+  // kReadingIntervalSeconds.
   void AfterStep();
   // The timed steps have ended.
   RunConditions End();

@@ -78,7 +78,7 @@ struct GpuKind {
                              .trainer_device = "cuda",
                              .runs = &kGpuRuns,
                              .few_bits = true,
-                             .state_spaces = true,
+                             .other_mixers = true,
                              .power = PowerLevelsOf};
 
   template <class T>

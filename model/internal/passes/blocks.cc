@@ -222,6 +222,8 @@ int64_t KeptProductBytes(const Workload& workload, const BlockParts& parts) {
   return KeptResultBytes(pass.list, pass.element);
 }
 
+namespace {
+
 // The gradients of a block's tensors are added to those that the blocks above
 // gave: by autograd, as wide as they are made, before they are widened.
 void AddSharedGradients(Pass& pass) {
@@ -268,6 +270,8 @@ void SharedBlocksBackward(Pass& pass) {
   blocks(std::max<int64_t>(0, layers - 2), /*adds=*/true, /*last=*/false);
   blocks(1, /*adds=*/layers > 1, /*last=*/true);
 }
+
+}  // namespace
 
 void BlocksBackward(Pass& pass, int64_t first, int64_t end, bool again) {
   const Workload& w = pass.workload;
