@@ -103,7 +103,25 @@ void RequireCountable(const Workload& w) {
                   sum));
 }
 
-// The same of what a step does with them.
+// FlashAttention's own kernels take heads of up to 256 (its README); what of a
+// framework is "flash" turns to others (Dao-AILab/flash-attention, issue 2427).
+void ValidateFlashHeads(const Workload& w) {
+  constexpr int64_t kWidest = 256;
+  const Attention attention = w.stack.attention;
+  if (!ScoresOnChip(attention) || attention == Attention::kFlash) return;
+  const Architecture& a = w.architecture;
+  const int64_t widest =
+      std::max({a.query_head_size(), a.context_head_size(), a.full_head_size});
+  if (widest <= kWidest) return;
+  throw InputError(
+      fmt::format("attention: expected flash or materialised of heads of {}, "
+                  "got {}, which takes up to {}; hint: flash",
+                  widest,
+                  ToText(attention),
+                  kWidest));
+}
+
+// What a step does with blocks that are no Transformer's.
 void ValidateStepOfOtherBlocks(const Workload& w) {
   if (!w.architecture.other_blocks()) return;
   for (const Beside& one : std::to_array<Beside>(

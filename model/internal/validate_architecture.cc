@@ -355,24 +355,6 @@ void ValidateOtherBlocks(const Architecture& a) {
   if (a.other_blocks()) ValidateBesideOtherBlocks(a);
 }
 
-// FlashAttention's own kernels take heads of up to 256 (its README); what of a
-// framework is "flash" turns to others (Dao-AILab/flash-attention, issue 2427).
-void ValidateFlashHeads(const Workload& w) {
-  constexpr int64_t kWidest = 256;
-  const Attention attention = w.stack.attention;
-  if (!ScoresOnChip(attention) || attention == Attention::kFlash) return;
-  const Architecture& a = w.architecture;
-  const int64_t widest =
-      std::max({a.query_head_size(), a.context_head_size(), a.full_head_size});
-  if (widest <= kWidest) return;
-  throw InputError(
-      fmt::format("attention: expected flash or materialised of heads of {}, "
-                  "got {}, which takes up to {}; hint: flash",
-                  widest,
-                  ToText(attention),
-                  kWidest));
-}
-
 // The parts of today's blocks, and that they go together.
 void ValidateBlock(const Architecture& a) {
   ValidateAttention(a);
