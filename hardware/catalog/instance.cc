@@ -74,6 +74,7 @@ InstanceCatalog InstanceCatalog::Load(const std::string& directory) {
     const std::string source =
         fmt::format("{} ({})", root.Text("source"), root.Date("date"));
     const std::string named_only = root.OptionalText("named_only").value_or("");
+    const bool marketplace = root.OptionalFlag("marketplace").value_or(false);
     std::map<std::string, std::string> seen;  // name -> where
     for (const Reader& reader : root.Maps("instances")) {
       Instance instance = ReadInstance(reader);
@@ -88,6 +89,7 @@ InstanceCatalog InstanceCatalog::Load(const std::string& directory) {
       instance.cloud = cloud;
       instance.source = source;
       instance.named_only = named_only;
+      instance.marketplace = marketplace;
       catalog.instances_.push_back(std::move(instance));
     }
     root.Finish();

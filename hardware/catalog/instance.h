@@ -38,6 +38,8 @@ struct Instance {
   std::vector<std::string> notes;
   // Why its cloud counts only where somebody names it; empty: it always does.
   std::string named_only;
+  // Hosts of other people, of which nothing says that they stand together.
+  bool marketplace = false;
   std::string source;  // of the file, with date
 
   std::string FullName() const { return cloud + "/" + name; }

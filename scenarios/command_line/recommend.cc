@@ -53,6 +53,12 @@ void AddPlaces(CLI::App& sub, RecommendOptions& options) {
            options.hosts,
            "Also on N of each instance, over its network; of a global batch on "
            "any number up to N");
+  sub.add_option("--network",
+                 options.network,
+                 "Bandwidth of each host's network, such as 400Gbit/s, where "
+                 "the catalog has none; several hosts without one are never "
+                 "the choice")
+      ->type_name("RATE");
   AddCount(sub,
            "--global-batch",
            options.global_batch,

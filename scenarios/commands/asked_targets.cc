@@ -11,7 +11,6 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/fit_file.h"
-#include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/limits.h"
 #include "model/parallel.h"
@@ -67,19 +66,9 @@ Cluster ClusterFor(const PredictOptions& options,
                     hosts,
                     (devices / hosts + 1) * hosts));
   }
-  std::optional<model::BytesPerSecond<>> network;
-  if (options.network) {
-    network =
-        hardware::ParseQuantity<model::BytesPerSecond<>>(*options.network);
-    if (!network || !(*network > model::BytesPerSecond<>())) {
-      throw InputError(
-          fmt::format("--network: expected a rate such as 400Gbit/s, got "
-                      "\"{}\"",
-                      *options.network));
-    }
-    if (hosts == 1) {
-      throw UsageError("--network: needs several hosts, --hosts 2");
-    }
+  const auto network = NetworkFlag(options.network);
+  if (network && hosts == 1) {
+    throw UsageError("--network: needs several hosts, --hosts 2");
   }
   return OverHosts(instance != nullptr
                        ? ClusterOf(*instance, devices / hosts, predictor)

@@ -52,8 +52,9 @@ std::string BesideChoice(double score, double of_choice, Objective objective) {
 }
 
 // Places a candidate: what is in before what is out, limits missed by least
-// before everything that no limit would let in, and of this what does not fit,
-// the nearest to it first, before what is out for another reason.
+// before everything that no limit would let in, and of this what has no known
+// network, the fastest first, before what does not fit, the nearest to it first,
+// before what is out for another reason.
 std::tuple<int, double, double> PlaceOf(const Candidate& c,
                                         Objective objective) {
   if (c.viable()) {
@@ -62,8 +63,11 @@ std::tuple<int, double, double> PlaceOf(const Candidate& c,
   const bool missed = c.objection.kind == Obstacle::kMissesDeadline ||
                       c.objection.kind == Obstacle::kOverBudget;
   if (missed) return {1, c.objection.miss, 0};
-  if (c.objection.kind == Obstacle::kDoesNotFit) return {2, c.job->Excess(), 0};
-  return {3, 0, 0};
+  if (c.objection.kind == Obstacle::kNetworkUnknown) {
+    return {2, ToSeconds(c.job->run.total()), 0};
+  }
+  if (c.objection.kind == Obstacle::kDoesNotFit) return {3, c.job->Excess(), 0};
+  return {4, 0, 0};
 }
 
 // Equals in the order of their names, which is the one that they came in.
@@ -71,7 +75,7 @@ bool StandsBefore(const Candidate& a, const Candidate& b, Objective objective) {
   const auto of_a = PlaceOf(a, objective);
   const auto of_b = PlaceOf(b, objective);
   if (of_a != of_b) return of_a < of_b;
-  return std::get<0>(of_a) < 2 && a.Name() < b.Name();
+  return std::get<0>(of_a) < 3 && a.Name() < b.Name();
 }
 
 }  // namespace
@@ -153,6 +157,19 @@ std::vector<Candidate>::iterator ChoiceOf(std::vector<Candidate>& candidates,
 
 }  // namespace
 
+namespace {
+
+// Whether one lies within the interval of the best. What errs alike for both
+// (one device's steps) does not part them: then it has to be better somewhere
+// between the bounds, where both are at the same one (Contest has it so, too).
+bool MayBeBetter(const ScoreRange& one, const ScoreRange& best, bool alike) {
+  if (!alike) return one.value <= best.high;
+  return one.value <= best.value || one.low <= best.low ||
+         one.high <= best.high;
+}
+
+}  // namespace
+
 void Rank(std::vector<Candidate>& candidates, Objective objective) {
   if (const auto weights = WeightsOf(objective)) Weigh(candidates, *weights);
   std::stable_sort(candidates.begin(),
@@ -161,7 +178,8 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
                      return StandsBefore(a, b, objective);
                    });
   if (candidates.empty() || !candidates.front().viable()) return;
-  const double most = candidates.front().Score(objective).high;
+  const ScoreRange of_best = candidates.front().Score(objective);
+  const std::string device_of_best = candidates.front().device;
   const auto choice = ChoiceOf(candidates, objective);
   const bool by_measurement = choice != candidates.begin();
   std::rotate(candidates.begin(), choice, choice + 1);
@@ -176,7 +194,9 @@ void Rank(std::vector<Candidate>& candidates, Objective objective) {
     if (candidate.chosen || !candidate.viable()) continue;
     const double score = candidate.Score(objective).value;
     candidate.worse = BesideChoice(score, of_choice, objective);
-    candidate.tied = score <= most;
+    candidate.tied = MayBeBetter(candidate.Score(objective),
+                                 of_best,
+                                 candidate.device == device_of_best);
   }
 }
 
@@ -201,6 +221,13 @@ std::vector<const Candidate*> ParetoFront(
   return front;
 }
 
+int64_t CountOf(Obstacle kind, const std::vector<Candidate>& candidates) {
+  return std::count_if(
+      candidates.begin(), candidates.end(), [&](const Candidate& c) {
+        return c.objection.kind == kind;
+      });
+}
+
 size_t CountTies(const std::vector<Candidate>& candidates) {
   return static_cast<size_t>(std::count_if(
       candidates.begin(), candidates.end(), [](const Candidate& c) {
@@ -214,16 +241,13 @@ std::string CountObstacles(const std::vector<Candidate>& candidates) {
       std::pair{Obstacle::kOverBudget, "are over the budget"},
       std::pair{Obstacle::kDoesNotFit, "do not fit memory"},
       std::pair{Obstacle::kNoPrice, "have no price"},
+      std::pair{Obstacle::kNetworkUnknown, "have no known network"},
       std::pair{Obstacle::kPowerUnknown, "have no known power"},
       std::pair{Obstacle::kCannotRun, "cannot run it"},
   };
   std::vector<std::string> parts;
   for (const auto& [obstacle, words] : kWords) {
-    const Obstacle kind = obstacle;  // a lambda cannot hold a binding
-    const auto count = std::count_if(
-        candidates.begin(), candidates.end(), [&](const Candidate& c) {
-          return c.objection.kind == kind;
-        });
+    const int64_t count = CountOf(obstacle, candidates);
     if (count > 0) parts.push_back(fmt::format("{} {}", count, words));
   }
   return fmt::format("{}", fmt::join(parts, ", "));

@@ -27,8 +27,9 @@ enum class Obstacle {
   kOverBudget,
   kDoesNotFit,  // a memory of device or host
   kNoPrice,
-  kPowerUnknown,  // where energy is what counts
-  kCannotRun,     // precision, shapes, links
+  kNetworkUnknown,  // of several hosts, whose times are of an assumed one
+  kPowerUnknown,    // where energy is what counts
+  kCannotRun,       // precision, shapes, links
 };
 
 struct Objection {
@@ -48,8 +49,9 @@ struct Candidate {
   model::Precision precision = model::Precision::kFp32;
   int64_t batch = 1;  // a device
   int64_t accumulation = 1;
-  std::optional<JobEstimate> job;  // absent: cannot be estimated
-  Cluster cluster;                 // that it is of
+  std::optional<JobEstimate> job;   // absent: cannot be estimated
+  Cluster cluster;                  // that it is of
+  bool over_named_network = false;  // by --network, not the catalog's
   std::optional<Tariff> tariff;
   std::optional<RunCost> cost;
   Objection objection;
@@ -58,7 +60,9 @@ struct Candidate {
   bool chosen = false;
   // Chosen over others in a tie because it is measured, and they are not.
   bool by_measurement = false;
-  bool tied = false;  // lies within the choice's interval
+  // Lies within the choice's interval by an error of its own; on the choice's own
+  // device by an interval that is not all above.
+  bool tied = false;
   // No other candidate is both cheaper and faster.
   bool on_front = false;
   // Absent where it could not be the choice, whatever its figures
@@ -94,12 +98,15 @@ std::vector<Candidate> EstimateCandidates(
     const RecommendOptions& options,
     std::vector<std::string>& left_out_fits);
 
-// Best first, then what misses a limit by least, then what does not fit, the
-// nearest to it first, then what else is out in the order of its names. One that
+// Best first, then what misses a limit by least, what nobody says the network
+// of, the best of it first, then what does not fit, the nearest to it first, then what else is out in the order of its names. One that
 // is measured goes before the best, where each lies within the interval of the
 // other. Names the choice, what ties with it, why the others are not it, and who
 // is on the front of cost and time.
 void Rank(std::vector<Candidate>& candidates, Objective objective);
+
+// How many are out for that.
+int64_t CountOf(Obstacle kind, const std::vector<Candidate>& candidates);
 
 // Those of viable candidates that no other one beats in cost and time both, by
 // rising time.

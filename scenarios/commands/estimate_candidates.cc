@@ -24,6 +24,7 @@
 #include "model/parallel.h"
 #include "scenarios/commands/batch_cuts.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/commands/catalog_flags.h"
 #include "scenarios/job/device_memo.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/fits.h"
@@ -36,14 +37,27 @@ using hardware::FormatMoney;
 using hardware::FormatTime;
 using hardware::Instance;
 
+// What a place offers, whatever batch and precision is taken there.
+struct Offer {
+  const Candidate& bare;
+  const std::optional<Tariff>& tariff;
+  Cluster cluster;
+
+  // Whether its hosts are taken to have the network that others have.
+  bool guesses_network() const {
+    return cluster.network && !cluster.network->named;
+  }
+};
+
 // Why a candidate that was estimated is out, whatever the others offer; without
 // words, which are for the one of its place that is shown.
 Objection ObjectionTo(const Candidate& c,
-                      bool priced,
+                      const Offer& offer,
                       const RecommendOptions& options) {
   const JobEstimate& job = *c.job;
   if (!job.fits()) return {Obstacle::kDoesNotFit, ""};
-  if (!priced) return {Obstacle::kNoPrice, ""};
+  if (!offer.tariff) return {Obstacle::kNoPrice, ""};
+  if (offer.guesses_network()) return {Obstacle::kNetworkUnknown, ""};
   const double late =
       options.deadline ? job.run.total() / *options.deadline - 1.0 : 0.0;
   const double dear =
@@ -78,6 +92,8 @@ std::string WordsOf(const Candidate& c, const RecommendOptions& options) {
       return c.job->Obstacle();
     case Obstacle::kNoPrice:
       return WhyNoPrice(c, options);
+    case Obstacle::kNetworkUnknown:
+      return "network not known; --network 100Gbit/s";
     case Obstacle::kMissesDeadline:
       return fmt::format("misses the deadline by {}{}",
                          FormatTime(c.job->run.total() - *options.deadline),
@@ -137,7 +153,10 @@ class Estimator {
   Estimator(const std::vector<Scenario>& jobs,
             const RecommendOptions& options,
             const std::vector<Placement>& placements)
-      : jobs_(jobs), options_(options), pricing_(options.prices) {
+      : jobs_(jobs),
+        options_(options),
+        network_(NetworkFlag(options.network)),
+        pricing_(options.prices) {
     std::set<std::string> devices;
     std::set<std::string> clouds;
     for (const Placement& one : placements) {
@@ -191,6 +210,8 @@ class Estimator {
       const Offer offer{c, tariff, ClusterAt(place, predictor)};
       Candidate best = Best(offer, *memo);
       best.cluster = offer.cluster;
+      best.over_named_network =
+          network_ && best.cluster.network && !place.instance->network;
       c = std::move(best);
       c.objection.words = WordsOf(c, options_);
     } catch (const model::InputError& error) {
@@ -218,22 +239,21 @@ class Estimator {
     return predictors_.at(name);
   }
 
-  static Cluster ClusterAt(const Placement& place,
-                           const calibrate::Predictor& predictor) {
+  // Over the network that somebody named only where the catalog has none.
+  Cluster ClusterAt(const Placement& place,
+                    const calibrate::Predictor& predictor) const {
     if (place.instance == nullptr) return {};
-    return OverHosts(ClusterOf(*place.instance, place.devices, predictor),
-                     place.hosts,
-                     predictor.device(),
-                     place.instance,
-                     std::nullopt);
+    const auto over = [&](std::optional<model::BytesPerSecond<>> network) {
+      return OverHosts(ClusterOf(*place.instance, place.devices, predictor),
+                       place.hosts,
+                       predictor.device(),
+                       place.instance,
+                       network);
+    };
+    Cluster cluster = over(std::nullopt);
+    const bool guesses = cluster.network && !cluster.network->named;
+    return guesses && network_ ? over(network_) : cluster;
   }
-
-  // What a place offers, whatever batch and precision is taken there.
-  struct Offer {
-    const Candidate& bare;
-    const std::optional<Tariff>& tariff;
-    Cluster cluster;
-  };
 
   // The best of its jobs. Times decide between several of them, so that all
   // else is found out of one alone.
@@ -357,12 +377,13 @@ class Estimator {
       return c;
     }
     c.cost = CostOf(*c.job, offer.tariff);
-    c.objection = ObjectionTo(c, offer.tariff.has_value(), options_);
+    c.objection = ObjectionTo(c, offer, options_);
     return c;
   }
 
   const std::vector<Scenario>& jobs_;
   const RecommendOptions& options_;
+  std::optional<model::BytesPerSecond<>> network_;
   Pricing pricing_;
   Fits fits_;
   std::map<std::string, calibrate::Predictor> predictors_;
@@ -381,13 +402,19 @@ std::vector<int64_t> Doublings(int64_t most) {
 // Where nothing else is said, a global batch is tried on so many hosts.
 constexpr int64_t kMostHostsTried = 8;
 
+// Of other people's hosts nobody knows whether any network joins them.
+bool MayJoinHosts(const Instance& instance, const RecommendOptions& options) {
+  return !instance.marketplace || options.network;
+}
+
 // A global batch goes on any number of a host's devices, or on whole hosts.
 void AddPlacesOfGlobalBatch(const Instance& instance,
                             const RecommendOptions& options,
                             std::vector<Placement>& places) {
   const int64_t batch = *options.global_batch;
-  const std::vector<int64_t> hosts =
-      Doublings(options.hosts.value_or(kMostHostsTried));
+  const std::vector<int64_t> hosts = Doublings(
+      MayJoinHosts(instance, options) ? options.hosts.value_or(kMostHostsTried)
+                                      : 1);
   for (auto n = hosts.rbegin(); n != hosts.rend(); ++n) {
     if (*n > 1 && instance.count * *n <= batch) {
       places.push_back({&instance, instance.device, instance.count, *n});
@@ -405,6 +432,7 @@ void AddPlacesOfGlobalBatch(const Instance& instance,
 int64_t HostsOf(const Scenario& scenario,
                 const Instance& instance,
                 const RecommendOptions& options) {
+  if (!MayJoinHosts(instance, options)) return 1;
   if (options.hosts) return *options.hosts;
   const model::Parallel& parallel = scenario.workload.parallel;
   const int64_t ranks = model::DividesModel(parallel)

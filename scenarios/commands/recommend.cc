@@ -40,6 +40,7 @@ Report ReportOf(const Candidate& best, const RecommendOptions& options) {
   if (best.instance != nullptr) {
     of_choice.instances = {best.instance->FullName()};
     of_choice.hosts = best.hosts;
+    if (best.over_named_network) of_choice.network = options.network;
   } else {
     of_choice.device = {best.device};
   }
@@ -135,6 +136,13 @@ std::string WhyNone(const std::vector<Candidate>& candidates) {
     if (c.objection.kind != Obstacle::kCannotRun) continue;
     ++unable;
     ++reasons[c.objection.words];
+  }
+  if (const auto more = CountOf(Obstacle::kNetworkUnknown, candidates)) {
+    return fmt::format(
+        "{}; {} of several hosts would, over a network that is "
+        "not known; hint: --network 100Gbit/s",
+        why,
+        more);
   }
   if (2 * unable < candidates.size() || unable == 0) return why;
   const Candidate* first = nullptr;

@@ -32,6 +32,9 @@ struct RecommendOptions {
   std::vector<std::string> devices;    // of these only; empty: of any
   std::vector<std::string> instances;  // these only; empty: any
   std::optional<int64_t> hosts;        // also on so many of each instance
+  // "400Gbit/s", of each host whose network the catalog does not have; absent:
+  // no several of them are the choice.
+  std::optional<std::string> network;
   // Sequences of an optimizer step over all devices; none: as many a device as
   // the scenario has, however many devices there are.
   std::optional<int64_t> global_batch;

@@ -119,6 +119,19 @@ std::optional<std::string> DevicesNote(const std::vector<Candidate>& candidates,
       hardware::Plural(scenario.workload.batch, "sequence"));
 }
 
+// That a number of micro-batches was asked for, and is not kept.
+std::optional<Note> AccumulationNote(const RecommendOptions& options) {
+  if (!options.global_batch) return std::nullopt;
+  for (const std::string& setting : options.overrides.settings) {
+    if (!setting.starts_with("accumulation=")) continue;
+    return Note(fmt::format(
+        "{} is not kept: of --global-batch each candidate has as many "
+        "micro-batches as are best for it; --batch says how large",
+        setting));
+  }
+  return std::nullopt;
+}
+
 // Whether the choice would have room for another job.
 bool HasRoomOn(const Candidate& chosen,
                const Scenario& changed,
@@ -139,30 +152,36 @@ bool HasRoomOn(const Candidate& chosen,
   });
 }
 
-// That the choice is over a network that nobody named, or that others are,
-// whose intervals are as wide.
-std::optional<Note> NetworkNote(const std::vector<Candidate>& candidates) {
-  const Candidate& chosen = candidates.front();
-  if (auto note = UnnamedNetworkNote(
-          chosen.cluster,
-          fmt::format("`predict --instance {} --hosts {} --network 400Gbit/s` "
-                      "has one",
-                      chosen.instance->FullName(),
-                      chosen.hosts))) {
-    return note;
-  }
+// How many are out because nobody says what joins their hosts, and which clouds
+// have none of several.
+void AddNetworkNotes(const std::vector<Candidate>& candidates,
+                     const RecommendOptions& options,
+                     std::vector<Note>& notes) {
   std::set<std::string> clouds;
+  std::set<std::string> markets;
   for (const Candidate& c : candidates) {
-    if (c.viable() && c.cluster.network && !c.cluster.network->named) {
+    if (c.objection.kind == Obstacle::kNetworkUnknown) {
       clouds.insert(c.instance->cloud);
     }
+    if (c.instance != nullptr && c.instance->marketplace && !options.network &&
+        (options.global_batch || options.hosts)) {
+      markets.insert(c.instance->cloud);
+    }
   }
-  if (clouds.empty()) return std::nullopt;
-  return Note(
-      fmt::format("{}: what joins several hosts is not known of all of "
-                  "their instances, whose intervals are wider; "
-                  "`predict --network 400Gbit/s` has it",
-                  fmt::join(clouds, ", ")));
+  if (const auto count = CountOf(Obstacle::kNetworkUnknown, candidates)) {
+    notes.emplace_back(fmt::format(
+        "{} of several hosts of {} {} out, timed over a network that is "
+        "assumed: which they have is not known; --network 100Gbit/s says it",
+        hardware::Plural(count, "candidate"),
+        fmt::join(clouds, ", "),
+        count == 1 ? "is" : "are"));
+  }
+  if (!markets.empty()) {
+    notes.emplace_back(fmt::format(
+        "{}: nothing says that hosts of a marketplace stand together, so none "
+        "are several; --network 100Gbit/s has them, joined by that",
+        fmt::join(markets, ", ")));
+  }
 }
 
 void AddChosenNotes(const std::vector<Candidate>& candidates,
@@ -175,9 +194,6 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
         fmt::format("the 80 % interval of {} reaches past the deadline",
                     chosen.Name()),
         Caution::kDeadlineInInterval);
-  }
-  if (auto note = NetworkNote(candidates)) {
-    report.notes.push_back(std::move(*note));
   }
   report.notes.emplace_back(OddsLine(candidates, options));
   const auto has_room = [&](const Scenario& changed) {
@@ -345,6 +361,10 @@ void AddNotes(const std::vector<Candidate>& candidates,
   if (auto note = DevicesNote(candidates, scenario, options)) {
     report.notes.emplace_back(std::move(*note));
   }
+  if (auto note = AccumulationNote(options)) {
+    report.notes.push_back(std::move(*note));
+  }
+  AddNetworkNotes(candidates, options, report.notes);
   if (AnyIsCut(candidates, scenario, options)) {
     report.notes.emplace_back(fmt::format(
         "where a batch of {} does not fit a device it is cut into equal ones "

@@ -179,20 +179,24 @@ std::vector<CandidateColumn> ChoiceColumns() {
 }
 
 // What of the candidates a person sees unless all of them are asked for: the
-// best, after them those that miss a limit by least, and devices asked for by
-// name.
+// best, after them those that miss a limit by least, those whose network nobody
+// says, and devices asked for by name.
 constexpr size_t kShownViable = 10;
 constexpr size_t kShownMisses = 3;
+constexpr size_t kShownUnjoined = 3;
 
 std::set<size_t> ElidedOf(const std::vector<Candidate>& candidates) {
   std::set<size_t> elided;
   size_t viable = 0;
   size_t misses = 0;
+  size_t unjoined = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& c = candidates[i];
     const bool shown = c.viable() ? ++viable <= kShownViable
                        : c.objection.miss > 0
                            ? ++misses <= kShownMisses && viable < kShownViable
+                       : c.objection.kind == Obstacle::kNetworkUnknown
+                           ? ++unjoined <= kShownUnjoined
                            : c.instance == nullptr;
     if (!shown) elided.insert(i);
   }
@@ -270,7 +274,8 @@ std::string Shorten(std::vector<Candidate>& candidates, int64_t top) {
   const auto left = candidates.end() - first;
   candidates.erase(first, candidates.end());
   return fmt::format(
-      "--top {}: {} {} worse, {} do not fit, have no price or miss a limit",
+      "--top {}: {} {} worse, {} do not fit, have no price or known network or "
+      "miss a limit",
       top,
       hardware::Plural(viable, "more candidate"),
       viable == 1 ? "is" : "are",

@@ -102,8 +102,8 @@ class QuestionConventions(Case):
                 '"objective"', text="objektive: time\n")
         refused(1, 'unknown key "recomend"; did you mean "recommend"',
                 text="recomend: { spot: true }\n")
-        refused(1, 'trainfare.yaml:1:14: recommend: unknown key "network"',
-                text="recommend: { network: 400Gbit/s }\n")
+        refused(1, 'trainfare.yaml:1:14: recommend: unknown key "fit"',
+                text="recommend: { fit: l4.yaml }\n")
         refused(1, "trainfare.yaml:1:12: recommend: expected a map of options",
                 text="recommend: time\n")
         refused(1, "trainfare.yaml:1:9: --budget: expected an amount such as",

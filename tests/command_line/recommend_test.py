@@ -154,7 +154,7 @@ class Recommend(Case):
         self.assertIn(
             f"--top 3: {len(priced) - 3} more candidates are worse, "
             f"{len(whole['candidates']) - len(priced)} do not fit, have no "
-            "price or miss a limit", top["notes"])  # fmt: skip
+            "price or known network or miss a limit", top["notes"])  # fmt: skip
         self.assertEqual(self.json_of(*command, "--top", "9999")["candidates"],
                          whole["candidates"])  # fmt: skip
         self.refused(

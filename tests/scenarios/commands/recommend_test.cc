@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "hardware/catalog/instance.h"
 #include "model/error.h"
 #include "scenarios/commands/candidates.h"
+#include "scenarios/commands/predict.h"
 #include "scenarios/report/json.h"
 #include "tests/scenarios/commands/recommended.h"
 #include "tests/scenarios/hermetic.h"
@@ -210,9 +212,14 @@ TEST_CASE("a tie is a candidate within the choice's interval, and is counted") {
   const Json winner = Winner(report);
   int ties = 0;
   for (const Json& candidate : json.at("candidates")) {
-    const bool within = !candidate.at("chosen").get<bool>() &&
-                        !candidate.at("cost_usd").is_null() &&
-                        candidate.at("cost_usd") <= winner.at("cost_high_usd");
+    bool within = !candidate.at("chosen").get<bool>() &&
+                  !candidate.at("cost_usd").is_null() &&
+                  candidate.at("cost_usd") <= winner.at("cost_high_usd");
+    // What errs alike is not better for it.
+    if (candidate.at("device") == winner.at("device") && within) {
+      within = candidate.at("cost_low_usd") <= winner.at("cost_low_usd") ||
+               candidate.at("cost_high_usd") <= winner.at("cost_high_usd");
+    }
     CHECK(candidate.at("tied").get<bool>() == within);
     ties += within ? 1 : 0;
   }
@@ -220,6 +227,20 @@ TEST_CASE("a tie is a candidate within the choice's interval, and is counted") {
   CHECK(json.at("chosen").at("ties") == ties);
   CHECK(winner.at("cost_low_usd") <= winner.at("cost_usd"));
   CHECK(winner.at("cost_usd") <= winner.at("cost_high_usd"));
+}
+
+TEST_CASE("a choice that is sure is in no tie with its own device") {
+  const FitFolder none;
+  RecommendOptions options = For("imdb_bert_base");
+  options.instances = {"aws/g6e.xlarge", "aws/g6e.2xlarge", "aws/g6e.4xlarge"};
+  const Report report = Recommend(options);
+  const Json json = Json::parse(report.json);
+  const Json& candidates = json.at("candidates");
+  REQUIRE(candidates.size() == 3);
+  CHECK(json.at("chosen").at("best_probability") == 1.0);
+  CHECK(json.at("chosen").at("ties") == 0);
+  // By its figure alone it would be one.
+  CHECK(candidates.at(1).at("cost_usd") < candidates.at(0).at("cost_high_usd"));
 }
 
 TEST_CASE("people see the best ten and the answer last; all of it on request") {
@@ -386,31 +407,87 @@ bool SaysOf(const Report& report, std::string_view words) {
       });
 }
 
-TEST_CASE("a choice over a network that nobody named says so") {
+TEST_CASE("hosts whose network nobody names are never the choice") {
   const FitFolder none;
   RecommendOptions options = OverHosts(128);
   options.clouds = {"lambda"};
   options.devices = {"gh200_96gb"};
   options.objective = Objective::kTime;
   const Report report = Recommend(options);
-  const Json winner = Winner(report);
-  REQUIRE(winner.at("devices").get<int>() > 1);
-  CHECK(SaysOf(report, "no network was named, so the interval is wider"));
-  CHECK(SaysOf(report, "--network 400Gbit/s` has one"));
-  CHECK(report.json.find("network_unnamed") != std::string::npos);
-  // Where others are over such a network, they are wide.
-  options.objective = Objective::kCost;
-  const Report cheapest = Recommend(options);
-  REQUIRE(Winner(cheapest).at("devices") == 1);
-  CHECK(
-      SaysOf(cheapest, "lambda: what joins several hosts is not known of all"));
-  options.objective = Objective::kTime;
-  // One whose network its cloud states.
+  CHECK(Winner(report).at("devices") == 1);
+  // They are shown, timed, behind the others, and counted.
+  const Json unnamed = Json::parse(report.json).at("candidates").at(1);
+  CHECK(unnamed.at("hosts") == 8);
+  CHECK(unnamed.at("reason") == "network not known; --network 100Gbit/s");
+  CHECK_FALSE(unnamed.at("cost_usd").is_null());
+  CHECK(unnamed.at("best_probability").is_null());
+  CHECK(SaysOf(report, "3 candidates of several hosts of lambda are out"));
+  CHECK_FALSE(report.tables.front().elided.contains(1));
+  // Once it is named, the answer is that of `predict` over it.
+  options.network = "100Gbit/s";
+  const Report named = Recommend(options);
+  const Json winner = Winner(named);
+  CHECK(winner.at("hosts") == 8);
+  CHECK_FALSE(SaysOf(named, "of several hosts"));
+  PredictOptions of_choice;
+  of_choice.overrides = options.overrides;
+  of_choice.overrides.batches = {winner.at("batch")};
+  of_choice.overrides.settings.push_back("accumulation=" +
+                                         winner.at("accumulation").dump());
+  of_choice.instances = {winner.at("instance")};
+  of_choice.hosts = winner.at("hosts");
+  of_choice.network = options.network;
+  const Json predicted = Json::parse(Predict(of_choice).json);
+  CHECK(predicted.at("predictions").at(0).at("run_time_s") ==
+        winner.at("estimate").at("run_time_s"));
+  options.network = "fast";
+  CHECK_THROWS_WITH_AS(
+      Recommend(options),
+      "--network: expected a rate such as 400Gbit/s, got \"fast\"",
+      model::InputError);
+  // One whose network its cloud states keeps that.
   options.clouds = {"aws"};
   options.devices = {"h100_sxm"};
-  const Report stated = Recommend(options);
-  REQUIRE(Winner(stated).at("devices").get<int>() > 8);
-  CHECK_FALSE(SaysOf(stated, "no network was named"));
+  options.network.reset();
+  const Json stated = Winner(Recommend(options));
+  REQUIRE(stated.at("devices").get<int>() > 8);
+  options.network = "1Gbit/s";
+  CHECK(Winner(Recommend(options)) == stated);
+}
+
+TEST_CASE("where only hosts of no known network have room, that is said") {
+  const FitFolder none;
+  RecommendOptions options = OverHosts(128);
+  options.overrides.model = "llama-3.2-3b";
+  options.overrides.settings = {
+      "parallel.shard=fsdp", "gradient_checkpointing=true", "stack=liger"};
+  options.clouds = {"lambda"};
+  options.devices = {"a10"};
+  const Report report = Recommend(options);
+  CHECK(report.exit_code == kNothingFits);
+  CHECK(report.complaint.find("of several hosts would, over a network that is "
+                              "not known; hint: --network 100Gbit/s") !=
+        std::string::npos);
+}
+
+TEST_CASE("hosts of a marketplace are several where somebody joins them") {
+  const FitFolder none;
+  RecommendOptions options = OverHosts(64);
+  options.clouds = {"vast"};
+  const auto most_hosts = [&] {
+    int64_t most = 0;
+    const Json all = Json::parse(Recommend(options).json);
+    for (const Json& c : all.at("candidates")) {
+      most = std::max(most, c.at("hosts").get<int64_t>());
+    }
+    return most;
+  };
+  CHECK(most_hosts() == 1);
+  CHECK(SaysOf(Recommend(options), "hosts of a marketplace stand together"));
+  options.network = "100Gbit/s";
+  CHECK(most_hosts() == 8);
+  CHECK_FALSE(
+      SaysOf(Recommend(options), "hosts of a marketplace stand together"));
 }
 
 TEST_CASE("a global batch beyond the epoch is said") {
