@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,11 +13,13 @@
 #include "model/architecture.h"
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/fields.h"
 #include "model/limits.h"
 #include "model/presets.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "scenarios/commands/job_notes.h"
+#include "scenarios/commands/memory_advice.h"
 #include "scenarios/report/result_json.h"
 
 namespace trainfare::scenarios {
@@ -44,34 +47,67 @@ bool IsValid(const model::Workload& workload) {
   }
 }
 
+// Where the fields of a model's task lie, in their order.
+struct TaskFields {
+  std::vector<const void*> places;
+  template <class T>
+  void operator()(const model::Field& /*field*/, const T& value) {
+    places.push_back(&value);
+  }
+};
+
+TaskFields TaskOf(const model::Architecture& a) {
+  TaskFields fields;
+  model::VisitTask(fields, a);
+  return fields;
+}
+
+// Gives a model the head that is asked for, and of the rest of its task what is
+// asked otherwise than the model that was asked about has it by itself.
+struct TaskChange {
+  TaskFields asked;
+  TaskFields own;
+  size_t next = 0;
+  template <class T>
+  void operator()(const model::Field& /*field*/, T& value) {
+    const T& wanted = *static_cast<const T*>(asked.places[next]);
+    const T& usual = *static_cast<const T*>(own.places[next]);
+    if (std::is_same_v<T, model::Head> || wanted != usual) value = wanted;
+    ++next;
+  }
+};
+
+// The presets of the job's family with what it asks of its model, by their
+// parameters; a model of which that cannot be asked is none of the job's.
+std::vector<model::Architecture> ModelsFor(const Scenario& scenario) {
+  const model::Architecture& asked = scenario.workload.architecture;
+  const model::Architecture* preset =
+      model::SpelledArchitecture(scenario.asked_model);
+  const model::Architecture own =
+      preset != nullptr ? *preset : model::Architecture();
+  const int64_t length = scenario.workload.sequence_length;
+  std::vector<model::Architecture> models;
+  for (const model::Architecture& a : model::ArchitecturePresets()) {
+    if (a.family != asked.family || BeyondPositions(a, length)) continue;
+    model::Workload job = scenario.workload;
+    job.architecture = a;
+    TaskChange change{TaskOf(asked), TaskOf(own)};
+    model::VisitTask(change, job.architecture);
+    if (IsValid(job)) models.push_back(std::move(job.architecture));
+  }
+  std::stable_sort(
+      models.begin(), models.end(), [](const auto& a, const auto& b) {
+        return model::TotalParameters(a) < model::TotalParameters(b);
+      });
+  return models;
+}
+
 // Sizes from 1 on; a model's is its place among the presets.
 class Sizes {
  public:
   Sizes(Largest what, const Scenario& scenario, const PredictionTarget& target)
       : what_(what), scenario_(scenario), target_(target) {
-    if (what == Largest::kModel) {
-      const auto family = scenario.workload.architecture.family;
-      for (const model::Architecture& a : model::ArchitecturePresets()) {
-        const auto longest = a.max_sequence_length();
-        // The model that was asked about stays, also beyond its positions.
-        if (a.family != family ||
-            (longest && *longest < scenario.workload.sequence_length &&
-             a.name != scenario.workload.architecture.name)) {
-          continue;
-        }
-        // What the job asks of its model stays; a model of which that cannot
-        // be asked is none of the job's.
-        model::Workload asked = scenario.workload;
-        asked.architecture = a;
-        asked.architecture.head = scenario.workload.architecture.head;
-        if (!IsValid(asked)) continue;
-        models_.push_back(asked.architecture);
-      }
-      std::stable_sort(
-          models_.begin(), models_.end(), [](const auto& a, const auto& b) {
-            return model::TotalParameters(a) < model::TotalParameters(b);
-          });
-    }
+    if (what == Largest::kModel) TryModels();
   }
 
   int64_t most() const {
@@ -99,11 +135,10 @@ class Sizes {
   // Of a job that is none nothing can be counted.
   bool IsJob(int64_t size) const { return IsValid(Asked(size).workload); }
 
-  bool Fits(int64_t size) const {
-    DeviceMemo memo(target_.predictor, scenario_.source);
-    return EstimateJob(Asked(size), memo, target_.cluster, Detail::kMemory)
-        .fits();
-  }
+  bool Fits(int64_t size) const { return Fits(Asked(size)); }
+
+  // The last of the models that fits; 0: none does.
+  int64_t largest_model() const { return largest_model_; }
 
   Trial At(int64_t size) const {
     Trial trial{{}, Asked(size), {}};
@@ -130,6 +165,32 @@ class Sizes {
   }
 
  private:
+  // Asks each model, as one may keep more than a larger one does (lengths,
+  // experts); those that the device cannot run are passed over. Where it can run
+  // none, the job as it is says why.
+  void TryModels() {
+    std::optional<model::InputError> refusal;
+    for (model::Architecture& a : ModelsFor(scenario_)) {
+      Scenario asked = scenario_;
+      asked.workload.architecture = a;
+      try {
+        const bool fits = Fits(asked);
+        models_.push_back(std::move(a));
+        if (fits) largest_model_ = static_cast<int64_t>(models_.size());
+      } catch (const model::InputError& error) {
+        if (!refusal) refusal = error;
+      }
+    }
+    if (!models_.empty() || !refusal) return;
+    Fits(scenario_);
+    throw model::InputError(*refusal);
+  }
+
+  bool Fits(const Scenario& asked) const {
+    DeviceMemo memo(target_.predictor, scenario_.source);
+    return EstimateJob(asked, memo, target_.cluster, Detail::kMemory).fits();
+  }
+
   Scenario Asked(int64_t size) const {
     Scenario asked = scenario_;
     switch (what_) {
@@ -150,23 +211,18 @@ class Sizes {
   const Scenario& scenario_;
   const PredictionTarget& target_;
   std::vector<model::Architecture> models_;
+  int64_t largest_model_ = 0;
 };
 
-// The largest that fits; 0: none does. Memory never falls with the size: twice
-// as large until it is too much, then by halving; of lengths the longest comes
-// first, which fits most jobs. Models may keep more than larger ones do (lengths,
-// experts), so each is asked.
+// The largest that fits; 0: none does. But of models, memory never falls with the
+// size: twice as large until it is too much, then by halving; of lengths the
+// longest comes first, which fits most jobs.
 int64_t LargestOf(Largest what, const Sizes& sizes) {
   const auto fits = [&](int64_t size) {
     return sizes.IsJob(size) && sizes.Fits(size);
   };
+  if (what == Largest::kModel) return sizes.largest_model();
   const int64_t most = sizes.most();
-  if (what == Largest::kModel) {
-    for (int64_t size = most; size > 0; --size) {
-      if (fits(size)) return size;
-    }
-    return 0;
-  }
   if (what == Largest::kLength && fits(most)) return most;
   int64_t low = sizes.least();
   if (!fits(low)) return 0;
@@ -241,10 +297,20 @@ Table TableOfTrials() {
 
 std::vector<Note> NotesOf(Largest what,
                           const PredictionTarget& target,
-                          const model::Workload& workload) {
+                          const Scenario& scenario,
+                          const std::optional<Trial>& fitting) {
+  const Scenario& shown = fitting ? fitting->scenario : scenario;
   std::vector<Note> notes;
   if (target.taken_as) notes.emplace_back(*target.taken_as);
-  if (auto note = PositionsNote(workload)) notes.push_back(std::move(*note));
+  if (auto note = PositionsNote(shown.workload)) {
+    notes.push_back(std::move(*note));
+  }
+  if (fitting) {
+    const RoomTrial has_room = RoomOn(target, scenario.source);
+    if (auto note = MemoryNote(fitting->job, shown, has_room)) {
+      notes.push_back(std::move(*note));
+    }
+  }
   if (what == Largest::kModel) {
     notes.emplace_back(
         "models are the presets of the same family; `trainfare list models`");
@@ -312,8 +378,7 @@ Report LargestReport(Largest what,
                     any_batch ? "" : EndOf(sizes, largest)));
   }
   report.tables.push_back(std::move(table));
-  report.notes =
-      NotesOf(what, target, (fitting ? fitting->scenario : scenario).workload);
+  report.notes = NotesOf(what, target, scenario, fitting);
   json["trials"] = std::move(list);
   report.json = AnswerText(std::move(json), report);
   return report;

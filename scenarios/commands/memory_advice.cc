@@ -2,17 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/parallel.h"
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "model/workload.h"
+#include "scenarios/job/device_memo.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/job/memory_range.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -92,20 +98,45 @@ constexpr unsigned kStateBits = kNoMasters << 1U;
 constexpr unsigned kLora = 1U << kAdapters;
 constexpr unsigned kFewBits = kLora << 1U;
 
-// What is to be changed, and on how many devices.
+constexpr unsigned kShards = 1U << 1U;
+constexpr unsigned kRecomputed = kShards << 1U;
+constexpr unsigned kBatchOfOne = kRecomputed << 1U;
+
+// How many ranks have a copy of the model together, by what they divide.
+struct Division {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t context = 1;
+};
+
+// As many ranks in all, where their number is asked for.
+void Divide(const Division& division, model::Parallel& parallel) {
+  const int64_t before = model::RanksOfModel(parallel);
+  parallel.tensor = std::max(parallel.tensor, division.tensor);
+  parallel.pipeline = std::max(parallel.pipeline, division.pipeline);
+  parallel.context = std::max(parallel.context, division.context);
+  if (parallel.data == 0) return;
+  parallel.data = std::max<int64_t>(
+      1, parallel.data * before / model::RanksOfModel(parallel));
+}
+
+// What is to be changed, and where.
 struct FitQuestion {
   const Scenario& scenario;
-  int64_t devices = 1;
+  const Places& places;
   const FitTrial& trial;
 };
 
 // With the changes of a set of bits; nullopt where one of them changes nothing,
 // the job is none any more or does not fit.
-std::optional<std::string> Changed(const FitQuestion& question, unsigned bits) {
+std::optional<std::string> Changed(const FitQuestion& question,
+                                   unsigned bits,
+                                   const Division& division = {}) {
   Scenario changed = question.scenario;
+  Divide(division, changed.workload.parallel);
   for (size_t i = 0; i < kChanges.size(); ++i) {
     if ((bits >> i & 1U) == 0) continue;
-    if (!kChanges[i].apply(changed.workload, question.devices)) {
+    if (!kChanges[i].apply(changed.workload, question.places.devices)) {
       return std::nullopt;
     }
   }
@@ -117,6 +148,89 @@ std::optional<std::string> Changed(const FitQuestion& question, unsigned bits) {
   }
 }
 
+std::string WordsOf(unsigned bits) {
+  std::string words;
+  for (size_t i = 0; i < kChanges.size(); ++i) {
+    if ((bits >> i & 1U) == 0) continue;
+    words += kChanges[i].words;
+    words += ' ';
+  }
+  return words;
+}
+
+// Whether ranks may have a copy of the model so, all else as it is.
+bool IsAsked(const Scenario& scenario, const Division& division) {
+  Scenario divided = scenario;
+  Divide(division, divided.workload.parallel);
+  try {
+    model::Validate(divided.workload);
+    return true;
+  } catch (const model::InputError&) {
+    return false;
+  }
+}
+
+// Twice as many ranks each time: those of a host divide layers, the others
+// stages, where blocks are as many, and then sequences. What the job divides
+// already stays. Empty: it is not to be divided.
+std::vector<Division> DivisionsOf(const FitQuestion& question) {
+  const model::Parallel& asked = question.scenario.workload.parallel;
+  const Places& places = question.places;
+  std::vector<Division> divisions;
+  Division division = {asked.tensor, asked.pipeline, asked.context};
+  const auto ranks = [&] {
+    return division.tensor * division.pipeline * division.context;
+  };
+  const auto grow = [&](int64_t Division::*part, int64_t most) {
+    while (2 * (division.*part) <= most && 2 * ranks() <= places.devices) {
+      Division next = division;
+      next.*part *= 2;
+      if (!IsAsked(question.scenario, next)) return;
+      division = next;
+      divisions.push_back(division);
+    }
+  };
+  grow(&Division::tensor, places.devices_of_host / asked.context);
+  const Division of_host = division;
+  grow(&Division::pipeline, places.devices);
+  // Sequences divide in the place of stages, too.
+  division = of_host;
+  grow(&Division::context, places.devices);
+  return divisions;
+}
+
+// The same with the model divided among the fewest ranks, recomputation and
+// shorter batches where that alone is not enough.
+std::optional<std::string> Divided(const FitQuestion& question) {
+  const std::vector<Division> divisions = DivisionsOf(question);
+  // What is so already is no change.
+  const unsigned again =
+      question.scenario.workload.gradient_checkpointing ? 0U : kRecomputed;
+  for (const unsigned bits : {0U,
+                              again,
+                              kShards | again,
+                              again | kBatchOfOne,
+                              kShards | again | kBatchOfOne}) {
+    for (const Division& division : divisions) {
+      const auto outcome = Changed(question, bits, division);
+      if (!outcome) continue;
+      std::string words;
+      const model::Parallel& asked = question.scenario.workload.parallel;
+      model::Parallel divided = asked;
+      Divide(division, divided);
+      const auto add = [&](std::string_view key, int64_t was, int64_t is) {
+        if (is != was) words += fmt::format("--set parallel.{}={} ", key, is);
+      };
+      add("data", asked.data, divided.data);
+      add("tensor", asked.tensor, divided.tensor);
+      add("pipeline", asked.pipeline, divided.pipeline);
+      add("context", asked.context, divided.context);
+      return fmt::format("{}{}({})", words, WordsOf(bits), *outcome);
+    }
+  }
+  return std::nullopt;
+}
+
 // The fewest of the changes that leave what is learned as it is, with all of
 // `always`.
 std::optional<std::string> Fewest(const FitQuestion& question,
@@ -126,13 +240,7 @@ std::optional<std::string> Fewest(const FitQuestion& question,
       if (std::popcount(bits) != count) continue;
       const auto outcome = Changed(question, bits | always);
       if (!outcome) continue;
-      std::string words;
-      for (size_t i = 0; i < kChanges.size(); ++i) {
-        if (((bits | always) >> i & 1U) == 0) continue;
-        words += kChanges[i].words;
-        words += ' ';
-      }
-      return fmt::format("{}({})", words, *outcome);
+      return fmt::format("{}({})", WordsOf(bits | always), *outcome);
     }
   }
   return std::nullopt;
@@ -177,15 +285,25 @@ std::vector<std::string> SaferSettings(const Scenario& scenario,
   return settings;
 }
 
+RoomTrial RoomOn(const PredictionTarget& target, std::string_view source) {
+  const auto memo = std::make_shared<DeviceMemo>(target.predictor, source);
+  return [&target, memo](const Scenario& changed) {
+    const JobEstimate trial =
+        EstimateJob(changed, *memo, target.cluster, Detail::kMemory);
+    return trial.fits() && HasRoom(trial.memory, trial.capacity);
+  };
+}
+
 std::vector<std::string> MemoryAdvice(const Scenario& scenario,
-                                      int64_t devices,
+                                      const Places& places,
                                       const FitTrial& trial) {
-  const FitQuestion question{scenario, devices, trial};
+  const FitQuestion question{scenario, places, trial};
   std::vector<std::string> advice;
   const auto add = [&](const std::optional<std::string>& line) {
     if (line) advice.push_back(*line);
   };
   add(Fewest(question, 0));
+  if (advice.empty()) add(Divided(question));
   if (scenario.workload.work != model::Work::kTraining) return advice;
   // It learns otherwise, as people try first.
   add(advice.empty() ? Fewest(question, kNoDropout)

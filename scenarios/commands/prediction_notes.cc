@@ -13,6 +13,7 @@
 #include "model/trainable.h"
 #include "scenarios/commands/compiler_notes.h"
 #include "scenarios/commands/job_notes.h"
+#include "scenarios/commands/largest.h"
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/target_notes.h"
@@ -41,37 +42,45 @@ void AddAdvice(const Scenario& scenario,
                std::vector<Note>& notes) {
   Scenario asked = scenario;
   asked.workload = job.workload;
+  // Over as many devices, however they divide them.
+  asked.workload.parallel = scenario.workload.parallel;
+  const Cluster& cluster = target.cluster;
+  DeviceMemo memo(target.predictor, scenario.source);
   const std::vector<std::string> advice = MemoryAdvice(
       asked,
-      target.cluster.devices,
+      {cluster.devices, cluster.devices_of_host()},
       [&](const Scenario& changed) -> std::optional<std::string> {
         const model::Fusion stack = changed.workload.stack.fusion;
         if (hardware::StackOn(target.predictor.device(), stack) != stack) {
           return std::nullopt;  // nothing to advise there
         }
-        const JobEstimate trial =
-            EstimateJob(changed, target.predictor, target.cluster);
-        if (!trial.fits()) return std::nullopt;
+        if (!EstimateJob(changed, memo, cluster, Detail::kMemory).fits()) {
+          return std::nullopt;
+        }
+        // Which says also whether it runs.
+        const JobEstimate trial = EstimateJob(changed, memo, cluster);
         return hardware::FormatBytes(trial.memory.total());
       });
-  notes.emplace_back(
-      advice.empty()
-          ? std::string(
-                "neither recomputation, shards, narrow weights and state nor "
-                "adapters make it fit; --largest model says what does")
-          : fmt::format("it fits with {}", fmt::join(advice, ", or with ")));
+  if (!advice.empty()) {
+    notes.emplace_back(
+        fmt::format("it fits with {}", fmt::join(advice, ", or with ")));
+    return;
+  }
+  const bool other_fits = LargestOf(Largest::kModel, asked, target) > 0;
+  notes.emplace_back(fmt::format(
+      "neither recomputation, shards, narrow weights and state{} nor adapters "
+      "make it fit{}",
+      cluster.devices > 1 ? ", a divided model (parallel.tensor, pipeline, "
+                            "context)"
+                          : "",
+      other_fits ? "; --largest model says what does" : ""));
 }
 
 void AddMemoryNotes(const PredictionTarget& target,
                     const std::vector<JobEstimate>& jobs,
                     const Scenario& scenario,
                     std::vector<Note>& notes) {
-  DeviceMemo memo(target.predictor, scenario.source);
-  const auto has_room = [&](const Scenario& changed) {
-    const JobEstimate trial =
-        EstimateJob(changed, memo, target.cluster, Detail::kMemory);
-    return trial.fits() && HasRoom(trial.memory, trial.capacity);
-  };
+  const RoomTrial has_room = RoomOn(target, scenario.source);
   for (const JobEstimate& job : jobs) {
     if (auto note = MemoryNote(job, scenario, has_room)) {
       notes.push_back(std::move(*note));

@@ -220,11 +220,15 @@ void AddAdvice(const std::vector<Candidate>& candidates,
       std::any_of(candidates.begin(), candidates.end(), fits)) {
     return;
   }
-  int64_t devices = 1;
-  for (const Candidate& c : candidates) devices = std::max(devices, c.devices);
+  Places places;
+  for (const Candidate& c : candidates) {
+    places.devices = std::max(places.devices, c.devices);
+    places.devices_of_host =
+        std::max(places.devices_of_host, c.devices / c.hosts);
+  }
   const std::vector<std::string> advice = MemoryAdvice(
       scenario,
-      devices,
+      places,
       [&](const Scenario& changed) -> std::optional<std::string> {
         std::vector<std::string> left_out_fits;
         std::vector<Candidate> others =

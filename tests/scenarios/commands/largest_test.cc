@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 
+#include "model/error.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/report/json.h"
 #include "tests/scenarios/commands/predicted.h"
@@ -60,6 +62,86 @@ TEST_CASE("the largest that fits: one more does not") {
   options.overrides.precisions = {"fp16"};
   options.largest = "batch";
   CHECK(Predict(options).exit_code == kNothingFits);
+}
+
+TEST_CASE("the largest model is one that the device runs") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_lora";
+  options.device = {"tpu_v5e"};
+  options.largest = "model";
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kOk);
+  const Json json = Json::parse(report.json);
+  PredictOptions again = options;
+  again.largest.reset();
+  again.overrides.model = json.at("largest").get<std::string>();
+  CHECK(Predict(again).exit_code == kOk);
+  // Where it can run none, the job that was asked about says why.
+  options.device = {"a100_sxm4_80gb"};
+  options.overrides.precisions = {"fp4"};
+  CHECK_THROWS_AS(Predict(options), model::InputError);
+}
+
+TEST_CASE("no larger model fits, whatever positions it was trained with") {
+  const FitFolder none;
+  PredictOptions options;
+  options.overrides.model = "llama-3.1-8b";
+  options.overrides.samples = 1000;
+  options.overrides.lengths = {4096};
+  options.overrides.settings = {"parallel.tensor=8"};
+  options.instances = {"aws/p5.48xlarge"};
+  options.largest = "model";
+  const Report report = Predict(options);
+  const Json trials = Json::parse(report.json).at("trials");
+  const auto parameters = trials.at(0).at("parameters").get<int64_t>();
+  options.largest.reset();
+  for (const char* model : {"mpt-7b", "pythia-6.9b"}) {
+    CAPTURE(model);
+    options.overrides.model = model;
+    const Json json = Json::parse(Predict(options).json);
+    CHECK(json.at("predictions")[0].at("fits") == true);
+    CHECK(json.at("scenario").at("parameters").get<int64_t>() <= parameters);
+  }
+}
+
+TEST_CASE("what a job asks of its model it asks of every model") {
+  const FitFolder none;
+  PredictOptions options = OfModel("bert-base-uncased", 128, "a10g");
+  options.largest = "model";
+  options.overrides.settings = {"labels=1000", "dropout=0.3"};
+  const Json trials = Json::parse(Predict(options).json).at("trials");
+  PredictOptions again = options;
+  again.largest.reset();
+  again.overrides.model = trials.at(0).at("model").get<std::string>();
+  const Json one = Json::parse(Predict(again).json);
+  CHECK(one.at("scenario").at("parameters") == trials.at(0).at("parameters"));
+  CHECK(one.at("predictions")[0].at("memory_bytes") ==
+        trials.at(0).at("memory_bytes"));
+  // A model's own dropout stays where nobody asks for another.
+  PredictOptions plain = OfModel("gpt2", 512, "a10g");
+  plain.largest = "model";
+  const Json of_plain = Json::parse(Predict(plain).json).at("trials");
+  CHECK(of_plain.at(0).at("parameters").get<int64_t>() > 1'000'000'000);
+}
+
+TEST_CASE("the largest batch says which one is safe") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_lora";
+  options.device = {"rtx_4090"};
+  options.largest = "batch";
+  const Report report = Predict(options);
+  PredictOptions asked = options;
+  asked.largest.reset();
+  asked.overrides.batches = {
+      Json::parse(report.json).at("largest").get<int64_t>()};
+  std::string note;
+  for (const Note& one : Predict(asked).notes) {
+    if (one.caution == Caution::kMemoryInInterval) note = one.text;
+  }
+  REQUIRE(note.find(" is safe") != std::string::npos);
+  CHECK(HasNote(report, note));
 }
 
 }  // namespace trainfare::scenarios

@@ -144,4 +144,38 @@ TEST_CASE("where attention is latent the advice names matrices that it has") {
         Json({"output", "key_value_down"}));
 }
 
+TEST_CASE("a model that no device has room for is divided among several") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.1-405b", 8192, "");
+  options.device.clear();
+  options.instances = {"aws/p5.48xlarge"};
+  options.hosts = 16;
+  const Report report = Predict(options);
+  CHECK(report.exit_code == kNothingFits);
+  std::string advice;
+  for (const Note& note : report.notes) {
+    if (note.text.starts_with("it fits with ")) advice = note.text;
+  }
+  CAPTURE(advice);
+  CHECK(advice.find("--set parallel.tensor=8 ") != std::string::npos);
+  const std::string first = advice.substr(0, advice.find(" ("));
+  std::istringstream words(first);
+  for (std::string word; words >> word;) {
+    if (word == "--set" && words >> word) {
+      options.overrides.settings.push_back(word);
+    } else if (word == "--batch") {
+      options.overrides.batches = {1};
+    }
+  }
+  CHECK(Predict(options).exit_code == kOk);
+  // Where nothing serves, no model is named that would not fit either.
+  PredictOptions small = OfModel("llama-3.1-70b", 16384, "p40");
+  small.overrides.precisions = {"fp32"};
+  const Report none_fits = Predict(small);
+  CHECK(HasNote(none_fits, "adapters make it fit"));
+  small.largest = "model";
+  CHECK(HasNote(none_fits, "--largest model") ==
+        (Predict(small).exit_code == kOk));
+}
+
 }  // namespace trainfare::scenarios
