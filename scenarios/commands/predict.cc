@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "hardware/models/device_models.h"
 #include "model/error.h"
+#include "model/parallel.h"
 #include "scenarios/commands/asked_targets.h"
 #include "scenarios/commands/faster_settings.h"
 #include "scenarios/commands/largest.h"
@@ -43,6 +45,29 @@ std::string ReasonOf(std::string_view fault,
   return reason;
 }
 
+// Throws InputError where the devices of an instance do not divide into the
+// ranks of a model, with what would.
+void RequireDivisible(const model::Parallel& parallel,
+                      const PredictionTarget& target) {
+  const int64_t ranks = model::RanksOfModel(parallel);
+  const Cluster& cluster = target.cluster;
+  if (target.instance == nullptr || cluster.devices % ranks == 0) return;
+  const int64_t of_host =
+      DevicesOf(*target.instance, target.predictor.device());
+  throw InputError(fmt::format(
+      "parallel.{}: expected ranks of a model that divide the {} devices, got "
+      "{}; hint: {}",
+      model::FieldOfModelRanks(parallel),
+      cluster.devices,
+      ranks,
+      ranks <= of_host
+          ? fmt::format("--devices {}", of_host / ranks * ranks)
+          : fmt::format(
+                "--hosts {}{}",
+                std::lcm(ranks, of_host) / of_host,
+                cluster.idle_devices > 0 ? ", without --devices" : "")));
+}
+
 // Every variant on every target. Of several, one that a device cannot run is
 // left out with its reason; throws InputError where none is left.
 std::vector<Prediction> PredictionsOf(
@@ -54,6 +79,7 @@ std::vector<Prediction> PredictionsOf(
   for (const PredictionTarget& target : targets) {
     for (const Scenario& variant : variants) {
       try {
+        RequireDivisible(variant.workload.parallel, target);
         predictions.push_back(
             {&target, EstimateJob(variant, target.predictor, target.cluster)});
       } catch (const InputError& error) {

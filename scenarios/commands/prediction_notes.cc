@@ -186,13 +186,16 @@ void AddBatchNotes(const PredictionTarget& target,
   }
   const int64_t idle = target.cluster.idle_devices;
   if (idle > 0 && workload.parallel.data == target.cluster.devices) {
-    notes.push_back(fmt::format(
-        "parallel.data={} leaves {} that {} paid for without work; --set "
-        "parallel.data={} has all of them train",
-        target.cluster.devices,
-        hardware::Plural(idle, "device"),
-        idle == 1 ? "is" : "are",
-        target.cluster.devices + idle));
+    const std::string how =
+        scenario.workload.parallel.data > 0
+            ? fmt::format("--set parallel.data={}, and no other --devices,",
+                          target.cluster.devices + idle)
+            : "no --devices";
+    notes.push_back(
+        fmt::format("{} {} paid for and without work; {} has all of them train",
+                    hardware::Plural(idle, "device"),
+                    idle == 1 ? "is" : "are",
+                    how));
   }
 }
 
@@ -298,6 +301,12 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
         StartUpNote(target.cluster.rented,
                     CompilesAtStart(scenario, target.predictor.device())),
         Caution::kStartUpAssumed);
+  }
+  for (const JobEstimate& job : jobs) {
+    if (auto note = CheckpointNote(job, scenario, target.cluster)) {
+      notes.emplace_back(*note, Caution::kCheckpointAssumed);
+      break;
+    }
   }
   AddCompileNotes(target, jobs, scenario, notes);
   AddFitNotes(target, notes);

@@ -196,6 +196,9 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
         Caution::kDeadlineInInterval);
   }
   report.notes.emplace_back(OddsLine(candidates, options));
+  if (auto note = CheckpointNote(*chosen.job, scenario, chosen.cluster)) {
+    report.notes.emplace_back(*note, Caution::kCheckpointAssumed);
+  }
   const auto has_room = [&](const Scenario& changed) {
     return HasRoomOn(chosen, changed, options);
   };

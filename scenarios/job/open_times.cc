@@ -19,6 +19,14 @@ using model::Seconds;
 
 OpenTime Known(Seconds<> time) { return {time, time, time}; }
 
+// What checkpoints may take of a run before readers are told.
+constexpr double kShownShare = 0.25;
+
+model::Bytes<> CheckpointSize(const model::Workload& w) {
+  return model::Byte(4.0 * static_cast<double>(model::TrainableParameters(w) +
+                                               model::StateNumbersOf(w)));
+}
+
 // Whether lengths come as they are drawn, so that no run before has compiled
 // them all.
 bool ShapesAreNew(const Scenario& scenario, const JobEstimate& job) {
@@ -102,15 +110,30 @@ std::string StartUpNote(bool rented, bool compiled) {
 
 OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster) {
   if (scenario.extras.checkpoint) return Known(*scenario.extras.checkpoint);
-  const model::Workload& w = scenario.workload;
-  if (w.work != model::Work::kTraining) return {};
-  const model::Bytes<> size =
-      model::Byte(4.0 * static_cast<double>(model::TrainableParameters(w) +
-                                            model::StateNumbersOf(w)));
+  if (scenario.workload.work != model::Work::kTraining) return {};
   return {{},
           {},
-          size / (hardware::FactsOfRuns().slowest_write *
-                  static_cast<double>(cluster.hosts))};
+          CheckpointSize(scenario.workload) /
+              (hardware::FactsOfRuns().slowest_write *
+               static_cast<double>(cluster.hosts))};
+}
+
+std::optional<std::string> CheckpointNote(const JobEstimate& job,
+                                          const Scenario& scenario,
+                                          const Cluster& cluster) {
+  if (scenario.extras.checkpoint || !job.fits()) return std::nullopt;
+  const Seconds<> longest = CheckpointTime(scenario, cluster).high;
+  const Seconds<> all = longest * static_cast<double>(scenario.epochs);
+  if (all < job.run.total() * kShownShare) return std::nullopt;
+  return fmt::format(
+      "checkpoints are assumed: none in the answer, in its interval up to one "
+      "after each epoch, {} of parameters and optimizer state in fp32 at {}{}, "
+      "which take {}; say what one takes by run.checkpoint, as in --set "
+      "\"run.checkpoint=30 s\" (0 s: none)",
+      hardware::FormatBytes(CheckpointSize(scenario.workload)),
+      hardware::FormatBandwidth(hardware::FactsOfRuns().slowest_write),
+      cluster.hosts > 1 ? " a host" : "",
+      hardware::FormatTime(longest));
 }
 
 Seconds<> CompileTime(const Scenario& scenario,

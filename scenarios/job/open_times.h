@@ -4,6 +4,7 @@
 // checkpoints. Each has a usual value, which the answer counts, and a range,
 // which its interval has.
 
+#include <optional>
 #include <string>
 
 #include "hardware/catalog/device.h"
@@ -45,6 +46,10 @@ std::string StartUpNote(bool rented, bool compiled);
 // parameters and optimizer state of what trains are written in fp32, by each
 // host its share.
 OpenTime CheckpointTime(const Scenario& scenario, const Cluster& cluster);
+// For readers: what of that is assumed, where the interval of the run shows it.
+std::optional<std::string> CheckpointNote(const JobEstimate& job,
+                                          const Scenario& scenario,
+                                          const Cluster& cluster);
 
 // What compiling one shape takes in the answer itself: as the scenario says;
 // else of new lengths the middle of what is known of the kind, and of fixed

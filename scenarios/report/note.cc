@@ -12,6 +12,8 @@ std::string_view ToText(Caution caution) {
       return "batch_beyond_epoch";
     case Caution::kCannotRun:
       return "cannot_run";
+    case Caution::kCheckpointAssumed:
+      return "checkpoint_assumed";
     case Caution::kCloudUnknown:
       return "cloud_unknown";
     case Caution::kCompileTimeUnknown:

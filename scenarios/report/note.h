@@ -15,6 +15,7 @@ enum class Caution {
   kNone,
   kBatchBeyondEpoch,
   kCannotRun,
+  kCheckpointAssumed,
   kCloudUnknown,
   kCompileTimeUnknown,
   kCompilerSwaps,

@@ -330,4 +330,59 @@ TEST_CASE("experts that run one by one are told what groups them") {
   CHECK_FALSE(HasNote(Predict(options), words));
 }
 
+TEST_CASE("a checkpoint that is assumed is said where it counts") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3-8b", 128, "b200_sxm");
+  options.overrides.batches = {1};
+  const Report report = Predict(options);
+  // By hand: 8.03e9 parameters with two moments each, 12 B of fp32.
+  CHECK(HasNote(report, "up to one after each epoch, 89.75 GiB of parameters"));
+  CHECK(HasNote(report, "run.checkpoint=30 s"));
+  CHECK(report.json.find("checkpoint_assumed") != std::string::npos);
+  options.overrides.settings = {"run.checkpoint=30 s"};
+  CHECK_FALSE(HasNote(Predict(options), "checkpoints are assumed"));
+  // Of adapters it is nothing beside the run.
+  options.overrides.settings = {"trainable.lora.rank=16"};
+  CHECK_FALSE(HasNote(Predict(options), "checkpoints are assumed"));
+}
+
+TEST_CASE("devices that idle are told by the flag that leaves them") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.2-1b", 128, "");
+  options.device.clear();
+  options.instances = {"lambda/gpu_8x_h100_sxm5"};
+  options.devices = 4;
+  CHECK(HasNote(Predict(options),
+                "4 devices are paid for and without work; no --devices has all "
+                "of them train"));
+  options.devices.reset();
+  options.overrides.settings = {"parallel.data=4"};
+  CHECK(HasNote(Predict(options), "--set parallel.data=8, and no other"));
+}
+
+TEST_CASE("ranks of a model that an instance does not divide into") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.2-1b", 128, "");
+  options.device.clear();
+  options.instances = {"lambda/gpu_8x_h100_sxm5"};
+  const auto hint = [&](const char* setting) {
+    options.overrides.settings = {setting};
+    try {
+      Predict(options);
+    } catch (const model::InputError& error) {
+      const std::string text = error.what();
+      return text.substr(text.find("; hint: ") + 8);
+    }
+    return std::string();
+  };
+  CHECK(hint("parallel.pipeline=5") == "--devices 5");
+  CHECK(hint("parallel.pipeline=12") == "--hosts 3");
+  // Both can be followed.
+  options.hosts = 3;
+  CHECK(hint("parallel.pipeline=12").empty());
+  options.hosts.reset();
+  options.devices = 5;
+  CHECK(hint("parallel.pipeline=5").empty());
+}
+
 }  // namespace trainfare::scenarios
