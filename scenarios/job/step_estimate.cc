@@ -170,12 +170,18 @@ void AddLinkErrors(const calibrate::StepOfRank& of_rank,
 
 // Into `step` its computation beside other ranks, and what they send.
 void AddTimes(const calibrate::RankStepTime& over_ranks, StepEstimate& step) {
+  // A difference of times as long as a step: where they are equal, nothing is
+  // left but what rounding leaves.
+  const Seconds<> rounding = over_ranks.total() * 1e-12;
+  const auto beyond = [&](Seconds<> difference) {
+    return difference > rounding ? difference : Seconds<>();
+  };
   SetComputing(over_ranks.computing, step);
   step.other += over_ranks.host;
-  step.communication = over_ranks.exposed;
+  step.communication = beyond(over_ranks.exposed);
   step.host_update = over_ranks.host_update;
-  step.slowed_computation = over_ranks.slowed;
-  step.waiting = over_ranks.waiting;
+  step.slowed_computation = beyond(over_ranks.slowed);
+  step.waiting = beyond(over_ranks.waiting);
 }
 
 // An interval of one device's shape, as wide as the step is unsure over ranks.

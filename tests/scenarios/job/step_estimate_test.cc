@@ -149,6 +149,31 @@ TEST_CASE("ranks as measured answer instead of a datasheet's link") {
 }
 
 // 4 GPUs over a slow link: sending half, or thin factors, takes less of a step.
+TEST_CASE("what rounding leaves of a difference is nothing") {
+  Scenario scenario = LoadScenario("emotion_bert_base");
+  scenario.workload.architecture = model::FindArchitecture("gpt2");
+  scenario.workload.architecture.head = model::Head::kCausalLanguageModel;
+  scenario.workload.precision = model::Precision::kFp16;
+  scenario.workload.stack.fusion = model::Fusion::kEager;
+  for (const int64_t batch : {1, 2, 4, 8}) {
+    for (const int64_t length : {32, 128, 512}) {
+      CAPTURE(batch);
+      CAPTURE(length);
+      scenario.workload.batch = batch;
+      scenario.PadTo(length);
+      const StepEstimate step = EstimateStep(
+          calibrate::Predictor(A100(), calibrate::PriorFit(A100())),
+          scenario.workload,
+          ClusterOf(A100(), 8));
+      for (const Term& term : TermsOf(step)) {
+        CAPTURE(term.name);
+        CHECK((term.time.base() == 0 ||
+               term.time.base() > 1e-12 * step.total().base()));
+      }
+    }
+  }
+}
+
 TEST_CASE("compressed gradients leave less to wait for") {
   Scenario scenario = LoadScenario("imdb_bert_base");
   const hardware::Device& v100 =
