@@ -6,14 +6,19 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "hardware/files/foreign_text.h"
+#include "hardware/files/yaml_reader.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/precision.h"
+#include "model/words.h"
 #include "scenarios/command_line/arguments.h"
 #include "scenarios/command_line/commands.h"
 #include "scenarios/commands/asked_job.h"
 #include "scenarios/job/named_model.h"
+#include "scenarios/job/scenario.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -22,6 +27,9 @@ struct InitFlags {
   std::string model;
   std::optional<int64_t> samples;
   std::optional<int64_t> length;
+  std::optional<int64_t> batch;
+  std::optional<std::string> precision;
+  Overrides overrides;  // its settings alone
   std::string output;
 };
 
@@ -32,6 +40,21 @@ struct InitFlags {
       "names, got \"{}\"; hint: {}",
       hardware::OneLine(asked, 200),
       hint));
+}
+
+std::vector<hardware::YamlSetting> SettingsAsked(const InitFlags& flags) {
+  std::vector<hardware::YamlSetting> settings = SettingsOf(flags.overrides);
+  if (flags.batch) {
+    RequireCount("--batch", *flags.batch, model::kLargestBatch);
+    settings.push_back({"batch", std::to_string(*flags.batch), "--batch"});
+  }
+  if (flags.precision) {
+    WithFlag("--precision", [&] {
+      return model::FromText<model::Precision>(*flags.precision);
+    });
+    settings.push_back({"precision", *flags.precision, "--precision"});
+  }
+  return settings;
 }
 
 int Init(const InitFlags& flags) {
@@ -51,10 +74,13 @@ int Init(const InitFlags& flags) {
        !std::filesystem::is_regular_file(*model.config, ignored))) {
     RefuseModel(flags.model, "`trainfare show` writes its dimensions");
   }
-  // What it writes can be read.
-  ParseNewScenario(model, *flags.samples, *flags.length);
-  return WriteNew(NewScenarioText(model, *flags.samples, *flags.length),
-                  flags.output);
+  const auto settings = SettingsAsked(flags);
+  // Refused as `predict` refuses them; and what it writes can be read.
+  ParseNewScenario(model, *flags.samples, *flags.length, settings);
+  const std::string text =
+      NewScenarioText(model, *flags.samples, *flags.length, settings);
+  ParseScenario(text, "scenario", {}, model);
+  return WriteNew(text, flags.output);
 }
 
 }  // namespace
@@ -75,6 +101,17 @@ Command AddInit(CLI::App& sub) {
       ->required();
   AddCount(sub, "--length,--seq", flags->length, "Of each, in tokens")
       ->required();
+  AddCount(sub, "--batch", flags->batch, "Per device (default: 8)");
+  sub.add_option(
+         "--precision", flags->precision, "Of the products (default: bf16)")
+      ->type_name(Choices<model::Precision>());
+  sub.add_option("--set",
+                 flags->overrides.settings,
+                 "Any key of a scenario: optimizer.name=sgd, may be repeated")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   sub.add_option(
          "--output", flags->output, "Where it goes (default: standard output)")
       ->type_name("FILE");

@@ -44,7 +44,7 @@ std::string UnknownCommand(const CLI::App& app,
     return "expected a subcommand: " + all + "; trainfare --help says more";
   }
   const std::string& word = arguments.front();
-  if (word.front() == '-' ||
+  if (word.starts_with('-') ||
       std::find(names.begin(), names.end(), word) != names.end()) {
     return "";
   }
@@ -63,10 +63,10 @@ std::string UnexpectedArgument(CLI::App& app,
         std::find(known.begin(), known.end(), name) != known.end()) {
       continue;
     }
-    return "unknown option \"" + name + "\"" +
-           model::DidYouMean(name, model::NameViews(known)) + "; " +
-           (at == &app ? "" : "trainfare ") + at->get_name() +
-           " --help lists them";
+    const std::string near = model::DidYouMean(name, model::NameViews(known));
+    return "unknown option \"" + name + "\"" + near +
+           (near.empty() ? "; " : " ") + (at == &app ? "" : "trainfare ") +
+           at->get_name() + " --help lists them";
   }
   const std::vector<std::string> rest = app.remaining(true);
   return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";

@@ -15,6 +15,8 @@
 #include "model/architecture.h"
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/validate.h"
+#include "scenarios/commands/scenario_lines.h"
 #include "scenarios/job/named_model.h"
 #include "scenarios/job/scenario_fields.h"
 #include "scenarios/report/output.h"
@@ -81,6 +83,8 @@ std::string SingleQuoted(std::string_view text) {
   return quoted + "'";
 }
 
+}  // namespace
+
 std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
   std::vector<YamlSetting> settings;
   if (overrides.model) {
@@ -110,6 +114,22 @@ std::vector<YamlSetting> SettingsOf(const Overrides& overrides) {
     settings.push_back(std::move(setting));
   }
   return settings;
+}
+
+namespace {
+
+// Whether a setting takes away what a job has trained of its model alone, which
+// leaves all of it to train.
+bool TrainsAll(const YamlSetting& setting) {
+  return (setting.path == "trainable" || setting.path == "trainable.lora") &&
+         (setting.value == "null" || setting.value == "~");
+}
+
+// As its settings ask, which are to have no word of that any more.
+Scenario TrainingAll(Scenario job) {
+  job.workload.trainable = {};
+  model::Validate(job.workload);
+  return job;
 }
 
 std::vector<model::Precision> PrecisionsOf(const Scenario& scenario,
@@ -146,27 +166,27 @@ NamedModel ReadAskedModel(const std::string& model) {
 
 std::string NewScenarioText(const NamedModel& model,
                             int64_t samples,
-                            int64_t length) {
-  return fmt::format(
-      "# docs/guide/scenarios.md says what each key means, and\n"
-      "# which more there are.\n"
-      "name: {title}\n"
-      "model: {model}\n"
-      "task: {task}\n"
-      "dataset:\n"
-      "  train: {samples}\n"
-      "epochs: 1\n"
-      "batch: 8                        # per device\n"
-      "padding: {{ static: {length} }}\n"
-      "precision: bf16\n"
-      "optimizer: {{ name: adamw, implementation: fused }}\n"
-      "stack: eager\n"
-      "attention: flash\n",
-      fmt::arg("title", SingleQuoted(TitleOf(model))),
-      fmt::arg("model", SingleQuoted(model.name)),
-      fmt::arg("task", model::ToText(UsualTask(model.architecture))),
-      fmt::arg("samples", samples),
-      fmt::arg("length", length));
+                            int64_t length,
+                            const std::vector<YamlSetting>& settings) {
+  std::vector<ScenarioLine> lines = {
+      {"name", SingleQuoted(TitleOf(model))},
+      {"model", SingleQuoted(model.name)},
+      {"task", std::string(model::ToText(UsualTask(model.architecture)))},
+      {.key = "dataset",
+       .lines = {{"train", std::to_string(samples)}},
+       .is_block = true},
+      {"epochs", "1"},
+      {"batch", "8", "per device"},
+      {.key = "padding", .lines = {{"static", std::to_string(length)}}},
+      {"precision", "bf16"},
+      {.key = "optimizer",
+       .lines = {{"name", "adamw"}, {"implementation", "fused"}}},
+      {"stack", "eager"},
+      {"attention", "flash"}};
+  for (const YamlSetting& setting : settings) SetLine(setting, lines);
+  return "# docs/guide/scenarios.md says what each key means, and\n"
+         "# which more there are.\n" +
+         TextOf(lines);
 }
 
 namespace {
@@ -219,8 +239,11 @@ Scenario ParseNewScenario(const NamedModel& model,
   }
 }
 
-Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
-  std::vector<YamlSetting> settings = SettingsOf(overrides);
+namespace {
+
+Scenario LoadChanged(const std::string& scenario,
+                     const Overrides& overrides,
+                     std::vector<YamlSetting> settings) {
   if (scenario.empty() && !overrides.model) {
     throw UsageError(
         "expected a SCENARIO, or --model NAME with --samples N and --length N");
@@ -252,6 +275,15 @@ Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
   }
   return ParseNewScenario(
       *model, *overrides.samples, overrides.lengths.front(), settings);
+}
+
+}  // namespace
+
+Scenario LoadJob(const std::string& scenario, const Overrides& overrides) {
+  std::vector<YamlSetting> settings = SettingsOf(overrides);
+  const bool trains_all = std::erase_if(settings, TrainsAll) > 0;
+  Scenario job = LoadChanged(scenario, overrides, std::move(settings));
+  return trains_all ? TrainingAll(std::move(job)) : job;
 }
 
 void RequireCount(std::string_view flag, int64_t value, int64_t most) {

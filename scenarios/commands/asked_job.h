@@ -32,11 +32,17 @@ struct Overrides {
 // What --model names. Throws InputError where that is no model.
 NamedModel ReadAskedModel(const std::string& model);
 
+// What the flags say as settings of a scenario. Throws InputError for one that is
+// no KEY=VALUE.
+std::vector<hardware::YamlSetting> SettingsOf(const Overrides& overrides);
+
 // A scenario for people to go on from: the settings that Hugging Face's Trainer
-// has by itself, in bf16, one epoch.
-std::string NewScenarioText(const NamedModel& model,
-                            int64_t samples,
-                            int64_t length);
+// has by itself, in bf16, one epoch; those of the command line in their places.
+std::string NewScenarioText(
+    const NamedModel& model,
+    int64_t samples,
+    int64_t length,
+    const std::vector<hardware::YamlSetting>& settings = {});
 
 // The same, read, with settings of the command line. Throws InputError.
 Scenario ParseNewScenario(

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "calibrate/fit/fit.h"
@@ -45,8 +46,16 @@ const Cell& None() {
   return none;
 }
 
+// A figure of a file in its base unit with the digits that the file may have, not
+// with those that its unit's factor leaves behind them.
+std::string StatedNumber(double value) {
+  return ShortestNumber(std::stod(fmt::format("{:.14e}", value)));
+}
+
 Cell Rate(const std::optional<model::FlopsPerSecond<>>& rate) {
-  return rate ? Cell(hardware::FormatComputeRate(*rate), rate->base()) : None();
+  return rate ? Cell(hardware::FormatComputeRate(*rate),
+                     StatedNumber(rate->base()))
+              : None();
 }
 
 Table Devices() {
@@ -72,7 +81,7 @@ Table Devices() {
                Cell(hardware::FormatBytes(d.memory_capacity),
                     ToBytes(d.memory_capacity)),
                Cell(hardware::FormatBandwidth(d.memory_bandwidth),
-                    d.memory_bandwidth.base()),
+                    StatedNumber(d.memory_bandwidth.base())),
                Rate(d.peak.fp32),
                Rate(d.peak.tf32),
                Rate(d.peak.fp16),

@@ -156,12 +156,31 @@ std::vector<OtherStep> NearestSteps(std::vector<OtherStep> steps,
   return steps;
 }
 
+// "0.94", and "0.0042" of what is far off.
+std::string TimesText(double ratio) {
+  return ratio < 0.1 ? fmt::format("{:.2g}", ratio)
+                     : fmt::format("{:.2f}", ratio);
+}
+
 [[noreturn]] void RefuseMeasured(std::string_view text, std::string_view hint) {
   throw InputError(fmt::format("{}: expected {}, got \"{}\"{}",
                                kMeasuredFlag,
                                kMeasuredForms,
                                text,
                                hint));
+}
+
+// Throws InputError where so short a step would be above the device's peak.
+void RequireBelowPeak(const StepComparison& c, const JobEstimate& job) {
+  const double share = job.mfu_causal.value_or(job.mfu) / c.ratio();
+  if (share <= 1.0) return;
+  throw InputError(fmt::format(
+      "{}: expected a step of at least {}, which the device's peak takes for "
+      "its matrix products, got one of {}; hint: is less computed than was "
+      "asked, or is it a micro-batch?",
+      kMeasuredFlag,
+      FormatTime(c.measured * share),
+      FormatTime(c.measured)));
 }
 
 }  // namespace
@@ -227,6 +246,7 @@ StepComparison CompareStep(const Measured& measured,
   result.inside_95 = within(step.LowFactor95(step.log_sigma),
                             step.HighFactor95(step.log_sigma));
   if (result.inside_80) return result;
+  RequireBelowPeak(result, job);
   OtherSteps others(target, scenario, job);
   if (ratio > 1.0) {
     for (const SettingChange one : SlowerSettings()) others.Try(one);
@@ -245,10 +265,10 @@ std::string ComparisonLine(const StepComparison& c) {
       : c.inside_95 ? "outside the 80 % interval, inside that of 95 %"
                     : "outside the 95 % interval";
   std::string line = fmt::format(
-      "measured {} a step, {:.2f} times the {} "
+      "measured {} a step, {} times the {} "
       "predicted, {}",
       FormatTime(c.measured),
-      c.ratio(),
+      TimesText(c.ratio()),
       FormatTime(c.predicted),
       where);
   if (c.inside_80 || !c.would_be.empty()) return line;
@@ -274,7 +294,7 @@ std::optional<Table> ComparisonTable(const StepComparison& c) {
     const double ratio = c.measured / other.step;
     table.Add({other.settings,
                TimeCell(other.step),
-               Cell(fmt::format("{:.2f} times", ratio), ratio)});
+               Cell(TimesText(ratio) + " times", ratio)});
   }
   return table;
 }

@@ -227,7 +227,7 @@ std::string ShareState(const TimedJob& asked, Scenario& changed) {
 std::string PadAll(const TimedJob&, Scenario& changed) {
   Padding& padding = changed.padding;
   if (padding.kind != PaddingKind::kDynamic) return "";
-  padding.kind = PaddingKind::kStatic;
+  changed.PadTo(changed.workload.sequence_length);
   return fmt::format("--set 'padding={{ static: {} }}'", padding.length);
 }
 

@@ -56,6 +56,16 @@ std::optional<double> ValueOf(std::string text, Limit& limit) {
   return hardware::ParseBase(*dimension, text);
 }
 
+// Of "run_time" and "4h" that figures say their unit: "run_time_s".
+std::string HintOfUnit(const std::string& figure, const std::string& amount) {
+  if (DimensionOf(figure)) return "";
+  for (const auto& [end, dimension] : kUnits) {
+    if (!hardware::ParseBase(dimension, amount)) continue;
+    return fmt::format("; hint: {}{}", figure, end);
+  }
+  return "";
+}
+
 bool IsFigureName(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -263,11 +273,12 @@ std::string FirstOf(const std::vector<std::string>& passed) {
 }  // namespace
 
 Limit LimitFromText(std::string_view text) {
-  const auto refuse = [&] {
+  const auto refuse = [&](const std::string& hint = "") {
     throw UsageError(fmt::format(
         "--fail-if: expected a limit such as \"cost_usd>100\" or \"mape>5%\", "
-        "a figure of the JSON answer, got \"{}\"",
-        text));
+        "a figure of the JSON answer, got \"{}\"{}",
+        text,
+        hint));
   };
   Limit limit;
   limit.text = text;
@@ -284,7 +295,11 @@ Limit LimitFromText(std::string_view text) {
     limit.inclusive = true;
     ++number;
   }
-  const std::optional<double> value = ValueOf(compact.substr(number), limit);
+  const std::string amount = compact.substr(number);
+  const std::optional<double> value = ValueOf(amount, limit);
+  if (!value && IsFigureName(limit.figure)) {
+    refuse(HintOfUnit(limit.figure, amount));
+  }
   if (!value || !IsFigureName(limit.figure)) refuse();
   limit.value = *value;
   return limit;

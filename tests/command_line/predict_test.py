@@ -52,6 +52,36 @@ class Predict(Case):
             self.path("job.yaml"),
         )
 
+    def test_init_writes_what_is_asked(self):
+        """As `predict` has it with the same flags, which refuses the same."""
+        asked = ("--model", "gpt2", "--samples", "800", "--length", "128")
+        flags = ("--batch", "4", "--precision", "fp16", "--set", "optimizer.name=sgd",
+                 "--set", "model.vocabulary=50304", "--set", "trainable.lora.rank=8",
+                 "--set", "padding={ static: 64 }", "--set", "accumulation=2")
+        self.good("init", *asked, *flags, "--output", self.path("asked.yaml"))
+        written = self.json_of("predict", self.path("asked.yaml"), "--device", "a10g")
+        # --length of predict goes before the padding of --set.
+        alone = self.json_of("predict", *asked[:4], "--length", "64", *flags[:-4],
+                             "--set", "accumulation=2", "--device", "a10g")
+        self.assertEqual(alone["predictions"], written["predictions"])
+        self.begins(1, '--precision: unknown precision "fp15"', "init", *asked,
+                     "--precision", "fp15")
+        self.begins(1, "--batch: expected an integer from 1 to", "init", *asked,
+                     "--batch", "0")
+        self.begins(1, "--set: unknown key", "init", *asked, "--set", "optimzer=sgd")
+
+    def test_what_trains_is_taken_off(self):
+        whole = self.json_of("predict", "llama_8b_lora", "--set", "trainable=null",
+                             "--device", "b200_sxm", "--batch", "1")
+        self.assertEqual(whole["scenario"]["trainable_parameters"],
+                         whole["scenario"]["parameters"])
+        again = self.json_of("predict", "llama_8b_lora", "--set", "trainable.lora=~",
+                             "--device", "b200_sxm", "--batch", "1")
+        self.assertEqual(whole["predictions"], again["predictions"])
+
+    def test_a_name_longer_than_any_file_is_unknown(self):
+        self.begins(1, 'unknown scenario "aaa', "predict", "a" * 300)
+
     def test_a_model_comes_through_a_pipe(self):
         """It is read once: nobody writes into it again."""
         job = ("--samples", "100", "--length", "64")

@@ -61,8 +61,13 @@ class Usage(Case):
             ),
             (
                 ("predict", "emotion_bert_base", "--bacth", "3"),
-                'unknown option "--bacth"; did you mean "--batch"?; trainfare '
+                'unknown option "--bacth"; did you mean "--batch"? trainfare '
                 "predict --help lists them",
+            ),
+            (
+                ("",),
+                'unknown subcommand ""; known: '
+                "calibrate, predict, recommend, validate, diff, replay, list, import, init, show, prices, config, completion, man",
             ),
             (("predict", "a", "b"), 'unexpected argument "b"'),
             (

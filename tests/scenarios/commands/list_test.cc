@@ -34,6 +34,13 @@ TEST_CASE("every list has rows and parses") {
         hardware::InstanceCatalog::Shipped().instances().size());
 }
 
+TEST_CASE("figures of files have the digits of files in CSV") {
+  const std::string csv = CsvTable(List(Listing::kDevices, {}).tables.front());
+  CHECK(csv.find(",2039000000000,") != std::string::npos);
+  CHECK(csv.find("00000.0") == std::string::npos);
+  CHECK(csv.find(".99") == std::string::npos);
+}
+
 TEST_CASE("the list of fits says which ranks' ring they know") {
   const FitFolder folder;
   calibrate::Fit fit = calibrate::PriorFit(

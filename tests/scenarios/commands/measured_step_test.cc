@@ -5,9 +5,15 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "hardware/catalog/device.h"
 #include "model/error.h"
+#include "model/validate.h"
 #include "scenarios/commands/predict.h"
+#include "scenarios/commands/setting_changes.h"
+#include "scenarios/job/estimate.h"
+#include "scenarios/job/fits.h"
 #include "scenarios/report/json.h"
 #include "tests/scenarios/commands/predicted.h"
 #include "tests/scenarios/hermetic.h"
@@ -167,6 +173,96 @@ TEST_CASE("what is farther off than any one setting is said to be so") {
   options.measured = "1s";
   options.overrides.batches = {1, 2};
   CHECK_THROWS_AS(Predict(options), UsageError);
+}
+
+TEST_CASE("a step above the device's peak is refused") {
+  const FitFolder none;
+  const PredictOptions options = LlamaOnHost();
+  CHECK_THROWS_AS(MeasuredOf(options, "1ms"), model::InputError);
+  const Json predicted = OnlyPrediction(options);
+  const double least = predicted.at("step_time_s").get<double>() *
+                       predicted.at("mfu_causal").get<double>();
+  CHECK_THROWS_AS(MeasuredOf(options, fmt::format("{}s", 0.99 * least)),
+                  model::InputError);
+  CHECK(MeasuredOf(options, fmt::format("{}s", 1.01 * least))
+            .at("ratio")
+            .get<double>() < 1.0);
+}
+
+namespace {
+
+// What the flags of a setting change in a question: "--set a=1 --batch 2 (..)".
+PredictOptions Asking(PredictOptions options, const std::string& flags) {
+  const auto value = [&](std::string_view flag) -> std::string {
+    size_t at = flags.find(flag);
+    if (at == std::string::npos) return "";
+    at += flag.size();
+    const bool quoted = flags[at] == '\'';
+    at += quoted ? 1 : 0;
+    return flags.substr(at, flags.find(quoted ? '\'' : ' ', at) - at);
+  };
+  if (const auto set = value("--set "); !set.empty()) {
+    options.overrides.settings.push_back(set);
+  }
+  if (const auto batch = value("--batch "); !batch.empty()) {
+    options.overrides.batches = {std::stoll(batch)};
+  }
+  if (const auto word = value("--precision "); !word.empty()) {
+    options.overrides.precisions = {word};
+  }
+  return options;
+}
+
+// Each setting that may be suggested of a job can be asked for, and is the job
+// that was timed.
+void CheckEverySetting(PredictOptions options) {
+  options.overrides.settings.emplace_back("run.start_up=0 s");
+  const Scenario scenario = LoadJob(options.scenario, options.overrides);
+  const hardware::Device& device =
+      hardware::DeviceCatalog::Shipped().Find(options.device.front());
+  Fits fits;
+  fits.Of(device);
+  const calibrate::Predictor predictor = fits.PredictorOf(device);
+  const Cluster cluster = ClusterOf(predictor, options.devices.value_or(1));
+  const JobEstimate job = EstimateJob(scenario, predictor, cluster);
+  const TimedJob asked{device, cluster.devices, job};
+  for (const auto settings :
+       {FasterSettings(), LargerSteps(), SlowerSettings()}) {
+    for (const SettingChange setting : settings) {
+      Scenario changed = scenario;
+      const std::string flags = setting(asked, changed);
+      CAPTURE(flags);
+      if (!flags.starts_with("--")) continue;
+      JobEstimate then;
+      try {
+        model::Validate(changed.workload);
+        then = EstimateJob(changed, predictor, cluster);
+      } catch (const model::InputError&) {
+        continue;  // not of this model or device: nobody is told
+      }
+      if (!then.fits()) continue;
+      const double said =
+          OnlyPrediction(Asking(options, flags)).at("run_time_s");
+      CHECK(said == doctest::Approx(ToSeconds(then.run.total())).epsilon(1e-9));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each setting that is suggested is the job that it is timed as") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "emotion_bert_base";
+  options.device = {"a10g"};
+  CheckEverySetting(options);
+  options.overrides.settings = {"padding=dynamic"};
+  CheckEverySetting(options);
+  options.scenario = "llama_8b_lora";
+  options.device = {"h100_sxm"};
+  options.devices = 2;
+  options.overrides.settings.clear();
+  CheckEverySetting(options);
 }
 
 }  // namespace trainfare::scenarios

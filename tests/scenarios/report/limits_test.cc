@@ -77,6 +77,22 @@ TEST_CASE("a limit is written in units of its figure") {
   CHECK(Complaint("mfu>1%", report).empty());  // 0.4 % and 0.5 %
 }
 
+TEST_CASE("a figure without its unit is told which") {
+  const auto refusal = [](const char* text) {
+    try {
+      LimitFromText(text);
+    } catch (const UsageError& error) {
+      const std::string words = error.what();
+      return words.substr(words.rfind('"') + 1);
+    }
+    return std::string("none");
+  };
+  CHECK(refusal("run_time>4h") == "; hint: run_time_s");
+  CHECK(refusal("memory>20GiB") == "; hint: memory_bytes");
+  CHECK(refusal("cost<3usd").empty());
+  CHECK(refusal("run_time>long").empty());
+}
+
 TEST_CASE("a figure that is not there, no number, or two is refused") {
   for (const char* limit : {"cots_usd>1", "hidden_s>1", "grade>1", "low_s>1"}) {
     CAPTURE(limit);
