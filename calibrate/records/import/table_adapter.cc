@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_words.h"
 #include "hardware/files/unit_text.h"
 #include "model/fields.h"
 #include "model/trainable.h"
@@ -119,7 +120,11 @@ model::LoraMatrices MatricesOf(const TableRow& row,
 
 void SetAdapter(const TableRow& row, model::Workload& workload) {
   const std::string adapter = Lowered(row["adapter"]);
-  if (adapter.empty() || adapter == "none" || adapter == "full") return;
+  if (row.Blank("adapter")) {
+    RefuseAdaptersInWords(row);
+    return;
+  }
+  if (adapter == "none" || adapter == "full") return;
   const std::string_view kind = KindOf(adapter);
   const bool quantised = kind == "qlora";
   if (kind != "lora" && !quantised) {

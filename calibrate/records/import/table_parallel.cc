@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_words.h"
 #include "model/limits.h"
 #include "model/parallel.h"
 
@@ -62,10 +63,10 @@ int64_t WaysOf(const TableRow& row, const WaysColumns& columns) {
   return 1;
 }
 
-Shard ShardOf(const TableRow& row) {
+Shard StatedShard(const TableRow& row) {
   std::string sharding = Lowered(row["sharding"]);
   std::erase(sharding, '-');  // "ZeRO-3"
-  if (sharding.empty()) {
+  if (row.Blank("sharding")) {
     const std::string words = Lowered(row.StackWords());
     for (const ShardRule& rule : RulesOfTables().sharding) {
       if (Says(words, rule.words)) return rule.shard;
@@ -314,12 +315,16 @@ void RefuseSharedModel(const TableRow& row, const Workload& workload) {
 model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   model::Parallel parallel = PartsOfModel(row);
   SetOffload(row, parallel);
+  const int64_t copies = devices / model::RanksOfModel(parallel);
+  if (copies * parallel.context == 1) return parallel;
+  const ShardWords* words = row.Blank("sharding") ? ShardInWords(row) : nullptr;
   // Tables without that column are of replicas; those of micro-batches are of
   // models that are shared more often than not.
   const bool stated = row.Has("sharding") || row.Has("micro_batch");
-  const int64_t copies = devices / model::RanksOfModel(parallel);
-  if (!stated || copies * parallel.context == 1) return parallel;
-  parallel.shard = ShardOf(row);
+  if (!stated && words == nullptr) return parallel;
+  parallel.shard = words != nullptr ? *words->shard : StatedShard(row);
+  parallel.reshard_after_forward =
+      words == nullptr || words->reshard_after_forward;
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = copies;

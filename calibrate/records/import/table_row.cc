@@ -60,21 +60,65 @@ bool DeniedBehind(std::string_view behind) {
   behind.remove_prefix(begin);
   // "no" and "0" may begin something else: "no dropout", a version "0.4".
   static const std::regex denial(
-      R"((off|false|none|disabled|not used)\b.*|(no|0)(\.?| *[;,)+/|].*))");
+      R"((off|false|none|disabled|not (used|stated))\b.*|)"
+      R"((no|0)(\.?| *[;,)+/|].*))");
   return std::regex_match(behind.begin(), behind.end(), denial);
 }
 
-}  // namespace
-
-bool Says(std::string_view text, std::string_view word) {
+// Whether a word stands somewhere where `counts` holds, and is not denied there.
+template <class Counts>
+bool SaysAt(std::string_view text,
+            std::string_view word,
+            const Counts& counts) {
   for (size_t at = text.find(word); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
-    if (!DeniedBefore(text.substr(0, at)) &&
+    if (counts(at) && !DeniedBefore(text.substr(0, at)) &&
         !DeniedBehind(text.substr(at + word.size()))) {
       return true;
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool Says(std::string_view text, std::string_view word) {
+  return SaysAt(text, word, [](size_t) { return true; });
+}
+
+std::string WordsApart(std::string_view cells) {
+  const std::string text = Lowered(cells);
+  constexpr std::string_view kWithinWords = "-_=: \t\n\r";
+  constexpr std::string_view kMarks = ";,()+/|";
+  std::string apart = " ";
+  const auto part = [&] {
+    if (apart.back() != ' ') apart += ' ';
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    const bool ends = letter == '.' &&
+                      (i + 1 == text.size() || kWithinWords.find(text[i + 1]) !=
+                                                   std::string_view::npos);
+    if (kWithinWords.find(letter) != std::string_view::npos) {
+      part();
+    } else if (ends || kMarks.find(letter) != std::string_view::npos) {
+      part();
+      apart += letter;
+      part();
+    } else {
+      apart += letter;
+    }
+  }
+  part();
+  return apart;
+}
+
+bool SaysWhole(std::string_view apart, std::string_view words) {
+  return SaysAt(apart, words, [&](size_t at) {
+    const size_t end = at + words.size();
+    return at > 0 && apart[at - 1] == ' ' && end < apart.size() &&
+           apart[end] == ' ';
+  });
 }
 
 std::optional<int64_t> NumberIn(const std::string& words,

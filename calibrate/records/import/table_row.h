@@ -41,6 +41,13 @@ inline bool SaysAny(std::string_view text, const Words& words) {
   });
 }
 
+// Words of cells as one text in lower case, in which a blank stands around each
+// word and each mark: "ZeRO_stage=3; TP" is " zero stage 3 ; tp ".
+std::string WordsApart(std::string_view cells);
+
+// Whether such a text has these words, whole, and does not deny them there.
+bool SaysWhole(std::string_view apart, std::string_view words);
+
 // The number above 0 that the first group of a pattern finds in words.
 std::optional<int64_t> NumberIn(const std::string& words,
                                 const std::regex& pattern);

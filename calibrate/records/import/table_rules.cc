@@ -194,6 +194,9 @@ void ReadAdapterRules(const YamlMap& root, TableRules& rules) {
         return map.Texts(at);
       });
   rules.all_adapters = root.Texts("all_adapters");
+  for (std::string& words : root.Texts("adapters_in_words")) {
+    rules.adapters_in_words.push_back({std::move(words)});
+  }
   rules.program_adapters =
       ListOf(root, "program_adapters", [](const YamlMap& map) {
         ProgramAdapters program{
@@ -223,7 +226,18 @@ void ReadRecomputationRules(const YamlMap& root, TableRules& rules) {
         return SelectiveRule{map.Text("words"), WordOf<Selective>(map, "of")};
       });
   rules.recomputing_recipes = root.Texts("recomputing_recipes");
-  rules.full_recomputation = root.Texts("full_recomputation");
+  rules.recomputation = NamedOf(
+      root, "recomputation", [](const YamlMap& map, const std::string& at) {
+        return WordOf<Recomputed>(map, at);
+      });
+  rules.recomputation_in_words =
+      ListOf(root, "recomputation_in_words", [](const YamlMap& map) {
+        RecomputedWords rule{map.Text("words"), std::nullopt};
+        if (map.Has("recomputed")) {
+          rule.recomputed = WordOf<Recomputed>(map, "recomputed");
+        }
+        return rule;
+      });
   rules.recomputed_blocks =
       ListOf(root, "recomputed_blocks", [](const YamlMap& map) {
         return RecomputedBlocks{map.Text("words"),
@@ -248,6 +262,14 @@ void ReadRankRules(const YamlMap& root, TableRules& rules) {
                      WordOf<model::Shard>(map, "shard")};
   };
   rules.sharding = ListOf(root, "sharding", shard_rule);
+  rules.sharding_in_words =
+      ListOf(root, "sharding_in_words", [](const YamlMap& map) {
+        ShardWords rule{map.Text("words"), std::nullopt};
+        if (map.Has("shard")) rule.shard = WordOf<model::Shard>(map, "shard");
+        rule.reshard_after_forward =
+            map.OptionalFlag("reshard_after_forward").value_or(true);
+        return rule;
+      });
   rules.divided_updates = ListOf(root, "divided_updates", shard_rule);
   rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
     return OffloadRule{map.Text("words"),

@@ -182,10 +182,28 @@ struct ShardRule {
   model::Shard shard = model::Shard::kNone;
 };
 
+// Adapters, sharding and recomputation where no column says them: words as
+// WordsApart has them. What words of the latter two leave open is not there.
+struct WholeWords {
+  std::string words;
+};
+struct ShardWords {
+  std::string words;
+  std::optional<model::Shard> shard;
+  bool reshard_after_forward = true;
+};
+
 struct OffloadRule {
   std::string words;
   model::Offload offload = model::Offload::kNone;
   bool activations = false;
+};
+
+// Which blocks are computed again.
+enum class Recomputed { kNone, kAll, kSelective };
+struct RecomputedWords {
+  std::string words;
+  std::optional<Recomputed> recomputed;
 };
 
 // What a framework computes again where it does so selectively.
@@ -323,16 +341,19 @@ struct TableRules {
   ByWord<double> measured_all_reduce;              // by column, in B/s
   ByWord<model::BytesPerSecond<>> slice_networks;  // of a device, by its name
   std::vector<ShardRule> sharding;
+  std::vector<ShardWords> sharding_in_words;
   std::vector<ShardRule> divided_updates;
   std::vector<OffloadRule> offload;
   // Names of model::LoraMatrices.
   ByWord<std::vector<std::string>> adapters;
   std::vector<std::string> all_adapters;
+  std::vector<WholeWords> adapters_in_words;
   std::vector<ProgramAdapters> program_adapters;
   ByWord<PrecisionRule> precisions;
   std::vector<UnstatedPrecision> unstated_precisions;
   std::vector<std::string> recomputing_recipes;
-  std::vector<std::string> full_recomputation;
+  ByWord<Recomputed> recomputation;  // by what a column says
+  std::vector<RecomputedWords> recomputation_in_words;
   std::vector<RecomputedBlocks> recomputed_blocks;
   std::vector<std::string> fp8_bases;
   std::vector<Fp8Rule> fp8;
@@ -381,6 +402,14 @@ inline constexpr auto kWords<calibrate::Selective> =
         {{calibrate::Selective::kEverySecondBlock, "every second block"},
          {calibrate::Selective::kOperations, "operations"},
          {calibrate::Selective::kAttention, "attention"}});
+
+template <>
+inline constexpr auto kWords<calibrate::Recomputed> =
+    Words<calibrate::Recomputed>("recomputed",
+                                 {{calibrate::Recomputed::kNone, "nothing"},
+                                  {calibrate::Recomputed::kAll, "all"},
+                                  {calibrate::Recomputed::kSelective,
+                                   "selective"}});
 
 template <>
 inline constexpr auto kWords<CountedPairs> = Words<CountedPairs>(

@@ -14,6 +14,7 @@
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_parallel.h"
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_words.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "model/fields.h"
@@ -313,32 +314,45 @@ void SetSelective(const TableRow& row, Workload& workload) {
   throw Unused{"recomputation selective: what is computed again is not stated"};
 }
 
-void SetRecomputation(const TableRow& row, model::Workload& workload) {
-  const std::string recompute = Lowered(row["recompute"]);
-  if (recompute.empty() || recompute == "not stated") {
-    const std::vector<std::string>& recipes =
-        RulesOfTables().recomputing_recipes;
-    const bool recipe =
+void SetRecomputed(const TableRow& row,
+                   Recomputed recomputed,
+                   Workload& workload) {
+  if (recomputed == Recomputed::kSelective) {
+    SetSelective(row, workload);
+  } else {
+    workload.gradient_checkpointing = recomputed == Recomputed::kAll;
+  }
+}
+
+// Where no column says it.
+void SetUnstatedRecomputation(const TableRow& row, Workload& workload) {
+  const TableRules& rules = RulesOfTables();
+  if (const auto said = RecomputedInWords(row)) {
+    SetRecomputed(row, *said, workload);
+  } else {
+    const std::vector<std::string>& recipes = rules.recomputing_recipes;
+    workload.gradient_checkpointing =
         Lowered(row["sharding"]) != "none" &&
         std::find(recipes.begin(), recipes.end(), row["framework"]) !=
             recipes.end();
-    workload.gradient_checkpointing =
-        recipe || SaysAny(Lowered(row["stack_notes"]),
-                          RulesOfTables().full_recomputation);
-    for (const RecomputedBlocks& rule : RulesOfTables().recomputed_blocks) {
-      if (!Contains(row["stack_notes"], rule.words)) continue;
-      workload.gradient_checkpointing = true;
-      workload.checkpointed_blocks = rule.blocks;
-    }
+  }
+  for (const RecomputedBlocks& rule : rules.recomputed_blocks) {
+    if (!Contains(row["stack_notes"], rule.words)) continue;
+    workload.gradient_checkpointing = true;
+    workload.checkpointed_blocks = rule.blocks;
+  }
+}
+
+void SetRecomputation(const TableRow& row, Workload& workload) {
+  const std::string recompute = Lowered(row["recompute"]);
+  const ByWord<Recomputed>& known = RulesOfTables().recomputation;
+  if (row.Blank("recompute") || recompute == "not stated") {
+    SetUnstatedRecomputation(row, workload);
+  } else if (const auto word = known.find(recompute); word != known.end()) {
+    SetRecomputed(row, word->second, workload);
   } else if (const auto layers = LayersOf(recompute)) {
     workload.gradient_checkpointing = true;
     workload.checkpointed_blocks = *layers;
-  } else if (recompute == "full" || recompute == "true") {
-    workload.gradient_checkpointing = true;
-  } else if (recompute == "none" || recompute == "false") {
-    workload.gradient_checkpointing = false;
-  } else if (recompute == "selective") {
-    SetSelective(row, workload);
   } else {
     throw Unused{fmt::format("not predicted: recomputation {}", recompute)};
   }

@@ -414,7 +414,11 @@ TEST_CASE("numbers and tasks as tables write them") {
         OptimizerKind::kLamb);
   CHECK(OneRow(row("1", "", "x")).workload.stack.narrow_weights);
   // Its train.py asks for scaled_dot_product_attention.
-  CHECK(OneRow(row("1", "", "fsdp_qlora")).workload.stack.attention ==
+  const Table of_program = ParseDecoder(
+      "RTX 3090,1,llama2-7b,,,,,,,2048,4,1,,,1,1,,full,bf16,none,,fsdp_qlora,"
+      "x,finetune,step_s,10,n\n");
+  REQUIRE(of_program.observations.size() == 1);
+  CHECK(of_program.observations[0].workload.stack.attention ==
         model::Attention::kFlash);
   CHECK(OneRow(row("1", "", "x")).workload.stack.attention ==
         model::Attention::kMaterialised);
