@@ -132,6 +132,11 @@ void AddTable(const std::string& path, ObservationFiles& files) {
                                       table.rows,
                                       ReasonsWords(table)));
   }
+  if (!table.unread.empty()) {
+    files.notes.push_back(fmt::format("{}: columns that are not read: {}",
+                                      path,
+                                      fmt::join(table.unread, ", ")));
+  }
   Append(std::move(table.observations), files);
   std::move(table.memory.begin(),
             table.memory.end(),

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "calibrate/records/import/system_name.h"
+#include "calibrate/records/import/table_columns.h"
 #include "calibrate/records/import/table_figures.h"
 #include "calibrate/records/import/table_network.h"
 #include "calibrate/records/import/table_row.h"
@@ -244,18 +245,20 @@ void RequireColumns(const CsvFile& csv, const std::string& name) {
         name,
         1,
         0,
-        fmt::format("expected a column \"{}\"; a table of "
+        fmt::format("expected a column \"{}\"{}; a table of "
                     "measurements has: {}",
                     column,
+                    ColumnMeant(csv, column),
                     model::JoinNames({kRequired.begin(), kRequired.end()})));
   }
   if (!csv.TryColumn("batch_per_device") && !csv.TryColumn("micro_batch")) {
     throw InputError(name,
                      1,
                      0,
-                     "expected a column \"batch_per_device\" or "
-                     "\"micro_batch\", got neither; see "
-                     "docs/guide/measurements.md");
+                     fmt::format("expected a column \"batch_per_device\" or "
+                                 "\"micro_batch\", got neither{}; see "
+                                 "docs/guide/measurements.md",
+                                 ColumnMeant(csv, "batch_per_device")));
   }
 }
 
@@ -335,6 +338,7 @@ class TableReader {
   TableReader(const CsvFile& csv, const std::string& name)
       : csv_(csv), name_(name), timed_(TimedRuns(csv)) {
     table_.rows = static_cast<int64_t>(csv.rows().size());
+    table_.unread = UnreadColumns(csv);
   }
 
   Table ReadAll() {

@@ -10,7 +10,7 @@
 // and of decoders kv_heads, experts, experts_per_token, micro_batch in place of
 // batch_per_device, global_batch, dp, tp, pp, cp, ep, etp, sharding, recompute,
 // adapter, lora_rank, tokens_per_sample; power_limit_w; assumed, which of what
-// makes its step nobody states; by name in any order, others are ignored.
+// makes its step nobody states; by name in any order; others are not read, and named.
 // `value` is of the whole system unless the metric says otherwise. What a row
 // means as a workload is decided by the rules in tables.yaml.
 
@@ -32,6 +32,8 @@ struct Table {
   std::vector<MemoryObservation> memory;
   std::vector<PowerObservation> powers;
   int64_t rows = 0;
+  // Columns that nothing reads, and which each may mean.
+  std::vector<std::string> unread;
   // Lines of the rows that are not used, by the reason.
   std::map<std::string, std::vector<int64_t>> unused;
   // Of these reasons those that say what is wrong with a row.

@@ -86,7 +86,8 @@ double DropoutOf(const TableRow& row) {
 model::LoraMatrices StatedMatrices(const TableRow& row,
                                    const model::Architecture& architecture,
                                    model::Fusion fusion) {
-  const std::string notes = row.AllNotes();
+  const std::string notes =
+      row.AllNotes() + "; target_modules=" + row["target_modules"];
   if (ContainsAny(notes, RulesOfTables().all_adapters)) {
     return model::Modules(fusion, model::LoraMatricesOf(architecture));
   }

@@ -319,6 +319,15 @@ void ReadSourceRules(const YamlMap& root, TableRules& rules) {
   rules.unstated_peaks = root.Texts("unstated_peaks");
 }
 
+void ReadColumns(const YamlMap& root, ColumnRules& columns) {
+  columns.read = root.Texts("columns");
+  columns.of_no_matter = root.Texts("columns_of_no_matter");
+  columns.other_names = NamedOf(
+      root, "other_columns", [](const YamlMap& map, const std::string& at) {
+        return map.Text(at);
+      });
+}
+
 void ReadMetrics(const YamlMap& root, TableRules& rules) {
   rules.metrics =
       NamedOf(root, "metrics", [](const YamlMap& map, const std::string& at) {
@@ -366,6 +375,7 @@ void ReadModels(const YamlMap& root, TableRules& rules) {
 TableRules ReadRules(const std::string& path) {
   const YamlMap root = YamlMap::FromFile(path);
   TableRules rules;
+  ReadColumns(root, rules.columns);
   ReadRunRules(root, rules);
   ReadLengthRules(root, rules);
   ReadStackRules(root, rules);

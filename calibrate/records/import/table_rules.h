@@ -305,7 +305,15 @@ struct ModelFamily {
 template <class Value>
 using ByWord = std::map<std::string, Value, std::less<>>;
 
+// Names of columns.
+struct ColumnRules {
+  std::vector<std::string> read;
+  std::vector<std::string> of_no_matter;  // in lower case
+  ByWord<std::string> other_names;        // in lower case, and which is meant
+};
+
 struct TableRules {
+  ColumnRules columns;
   std::vector<Doubt> doubts;
   TimedParts timed_parts;
   std::vector<HeadRule> heads;

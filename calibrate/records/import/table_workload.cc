@@ -42,8 +42,10 @@ Fusion FusionOf(const TableRow& row) {
     if (Says(words, rule.words)) return rule.fusion;
   }
   const std::string& framework = row["framework"];
-  if (!framework.empty() &&
-      !ContainsAny(words, RulesOfTables().eager_frameworks)) {
+  const auto& eager = RulesOfTables().eager_frameworks;
+  // Words that end in a blank are those alone, whatever mark is behind.
+  if (!framework.empty() && !ContainsAny(words, eager) &&
+      !ContainsAny(WordsApart(words), eager)) {
     throw Unused{fmt::format("framework {} is not known", framework)};
   }
   return Fusion::kEager;

@@ -109,6 +109,29 @@ TEST_CASE("adapters of a program are its defaults where a row says nothing") {
             .base_by_operations);
 }
 
+TEST_CASE("adapters of all matrices, over a base of nf4") {
+  const auto read = [](const std::string& modules, const std::string& notes) {
+    const Table table = ParseTable(
+        "device,model,seq_len,batch_per_device,grad_accum,precision,adapter,"
+        "lora_rank,target_modules,framework,task,metric,value,notes\n"
+        "A100-SXM4-80GB,llama2-7b,256,1,8,nf4,qlora,8," +
+            modules + ",HF PEFT,finetune,step_s,1," + notes + "\n",
+        "t.csv");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.trainable;
+  };
+  const model::Trainable all = read("all-linear", "");
+  CHECK(all.base_bits == 4);
+  CHECK(all.lora_rank == 8);
+  CHECK(all.lora.query);
+  CHECK(all.lora.feed_forward_gate);
+  CHECK(read("all", "").lora == all.lora);
+  CHECK(read("", "target_modules=all").lora == all.lora);
+  CHECK(read("", "target_modules: all-linear").lora == all.lora);
+  CHECK_FALSE(read("q_proj v_proj", "").lora.key);
+  CHECK(read("q_proj v_proj", "").lora.value);
+}
+
 TEST_CASE("dropout of adapters is stated, or there is none") {
   const auto table = [](const std::string& column, const std::string& notes) {
     return ParseTable(

@@ -330,6 +330,22 @@ TEST_CASE("of several rates of one run the first in the order is used") {
         std::vector<int64_t>{2});
 }
 
+TEST_CASE("a metric may be written as a rate") {
+  const auto seconds = [](const std::string& metric) {
+    return model::ToSeconds(
+        OneRow("src,f,s,T4-16GB,2,1,bert-base,,,,,,128,4,1,fp16,PyTorch,,"
+               "finetune," +
+               metric + ",64,")
+            .measured);
+  };
+  // 2 devices of 4 sequences of 128 tokens a step.
+  CHECK(seconds("tokens/s") == 2.0 * 4 * 128 / 64);
+  CHECK(seconds("tokens/s/device") == 4.0 * 128 / 64);
+  CHECK(seconds("sequences/s") == 2.0 * 4 / 64);
+  CHECK(seconds("samples/s") == 2.0 * 4 / 64);
+  CHECK(seconds("steps/s") == 1.0 / 64);
+}
+
 TEST_CASE("tokens a second count the length too") {
   const Observation o = OneRow(
       "src,f,s,T4-16GB,1,1,gpt2,,,,,,256,4,1,fp16,PyTorch,,finetune,"

@@ -58,8 +58,13 @@ TEST_CASE("a framework that is not known is refused, not called eager") {
         "fp32," +
         framework + "," + stack + ",finetune,step_ms,100,\n");
   };
-  for (const char* known :
-       {"", "HF Transformers", "TensorFlow 2.8", "maxtext"}) {
+  for (const char* known : {"",
+                            "HF",
+                            "hf",
+                            "hf+x",
+                            "HF Transformers",
+                            "TensorFlow 2.8",
+                            "maxtext"}) {
     CAPTURE(known);
     CHECK(parse(known, "").observations.size() == 1);
   }
