@@ -93,6 +93,12 @@ model::MemorySurroundings SurroundingsOf(const Device& device,
   return surroundings;
 }
 
+int64_t CoresWithModels(const Device& device) {
+  const PlanMemoryFunction plan = KindOf(device).plan_memory;
+  const bool by_core = plan == PlanCoresMemory || plan == PlanRecomputingMemory;
+  return by_core ? device.cores : 1;
+}
+
 MemoryPlan PlanMemory(const Device& device,
                       const model::Workload& workload,
                       int64_t devices,

@@ -15,6 +15,10 @@ namespace trainfare::hardware {
 // What the framework and the driver take on a device.
 model::MemorySurroundings SurroundingsOf(const Device& device, int64_t devices);
 
+// Cores that train data parallel within a device, each with a model of its own
+// in its plan; 1: the device has one for all of them.
+int64_t CoresWithModels(const Device& device);
+
 // The plan of one of `devices` ranks, the fullest where they have parts of a
 // model, of which `ranks_per_device` share a device's memory; in less time where
 // `memory` counted another batch before.

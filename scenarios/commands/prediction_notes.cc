@@ -8,6 +8,7 @@
 
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
+#include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
@@ -96,6 +97,26 @@ void AddMemoryNotes(const PredictionTarget& target,
     }
   }
   if (!AnyFits(jobs)) AddAdvice(scenario, target, jobs.front(), notes);
+}
+
+// What chips of several cores hold and do that a renter counts once.
+void AddCoresNote(const PredictionTarget& target,
+                  const model::Workload& w,
+                  std::vector<Note>& notes) {
+  const hardware::Device& device = target.predictor.device();
+  const int64_t cores = hardware::CoresWithModels(device);
+  if (cores == 1) return;
+  const int64_t idle = std::max<int64_t>(0, cores - w.batch);
+  notes.push_back(
+      fmt::format("{} has {} cores, which train data parallel with a copy of "
+                  "the model each, less what parallel.shard divides{}",
+                  device.name,
+                  cores,
+                  idle == 0 ? ""
+                            : fmt::format("; with batch {}, {} {} idle",
+                                          w.batch,
+                                          idle,
+                                          idle == 1 ? "is" : "are")));
 }
 
 std::string MfuNote(const std::vector<JobEstimate>& jobs) {
@@ -295,6 +316,7 @@ std::vector<Note> PredictionNotes(const PredictionTarget& target,
     notes.push_back(std::move(*note));
   }
   AddMemoryNotes(target, jobs, scenario, notes);
+  AddCoresNote(target, jobs.front().workload, notes);
   AddEnergyNotes(target, jobs, notes);
   if (!scenario.extras.start_up) {
     notes.emplace_back(

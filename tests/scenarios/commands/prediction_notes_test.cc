@@ -280,6 +280,20 @@ TEST_CASE("kernels of GPUs are not counted on a chip that compiles graphs") {
   CHECK_FALSE(HasNote(Predict(options), "its kernels are GPUs' own"));
 }
 
+TEST_CASE("chips of several cores are told to hold a model each") {
+  const FitFolder none;
+  PredictOptions options = OfModel("gpt2", 128, "trainium2");
+  options.overrides.batches = {1};
+  CHECK(HasNote(Predict(options),
+                "trainium2 has 8 cores, which train data parallel with a copy "
+                "of the model each, less what parallel.shard divides; with "
+                "batch 1, 7 are idle"));
+  options.overrides.batches = {8};
+  CHECK_FALSE(HasNote(Predict(options), "are idle"));
+  options.device = {"h100_sxm"};
+  CHECK_FALSE(HasNote(Predict(options), "a copy of the model each"));
+}
+
 TEST_CASE("adapters beside routed experts are told of where PEFT has none") {
   const FitFolder none;
   PredictOptions options = On("h200_sxm");
