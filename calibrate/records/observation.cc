@@ -56,6 +56,10 @@ std::string SettingsOf(const model::Workload& workload) {
       settings += model::ToText(experts);
     }
   }
+  if (a.state_space_layers > 0) settings += " state-space";
+  if (a.delta_rule_layers > 0) settings += " delta-rule";
+  if (a.single_part_blocks) settings += " single-part";
+  if (a.gated_attention) settings += " gated-attention";
   return settings;
 }
 

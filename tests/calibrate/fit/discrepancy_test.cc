@@ -6,10 +6,13 @@
 #include <Eigen/LU>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
+#include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "model/presets.h"
+#include "model/workload.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -46,6 +49,21 @@ TEST_CASE("errors are alike under limits of power that are near") {
   CHECK(ErrorCorrelation(point(250), point(0)) == 1.0);
   CHECK(ErrorCorrelation(point(400), point(0)) == 1.0);
   CHECK(PlaceOf(w, v100) == PlaceOf(w));
+}
+
+TEST_CASE("blocks of other mixers are other settings") {
+  const auto settings = [](const char* name) {
+    model::Workload w;
+    w.architecture = model::FindArchitecture(name);
+    return SettingsOf(w);
+  };
+  const std::string llama = settings("llama-3.1-8b");
+  CHECK(llama == "fp32 eager materialised training gated rms-norm grouped");
+  CHECK(settings("granite-4.0-h-micro") == llama + " state-space");
+  CHECK(settings("qwen3.5-4b") == llama + " delta-rule gated-attention");
+  CHECK(settings("nemotron-h-8b") ==
+        "fp32 eager materialised training rms-norm grouped state-space "
+        "single-part");
 }
 
 TEST_CASE("a smooth error is corrected between runs and not far from them") {
