@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
 
 namespace trainfare::calibrate {
 
@@ -24,6 +28,26 @@ std::vector<GrossMiss> GrossMisses(const Fit& fit) {
         return std::abs(std::log1p(a.error)) > std::abs(std::log1p(b.error));
       });
   return misses;
+}
+
+std::vector<FarApart> RunsFarApart(const Fit& fit) {
+  using Run = std::tuple<std::string, Quantity, int64_t, int64_t>;
+  std::map<Run, FarApart> of_run;
+  for (const FittedRun& run : fit.runs) {
+    FarApart& of = of_run[{
+        run.workload, run.quantity, run.devices.value_or(1), run.hosts}];
+    if (of.least == nullptr || run.measured < of.least->measured) {
+      of.least = &run;
+    }
+    if (of.most == nullptr || of.most->measured < run.measured) of.most = &run;
+  }
+  std::vector<FarApart> apart;
+  for (const auto& [run, of] : of_run) {
+    if (of.most->measured / of.least->measured >= kFarApart) {
+      apart.push_back(of);
+    }
+  }
+  return apart;
 }
 
 }  // namespace trainfare::calibrate

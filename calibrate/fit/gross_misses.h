@@ -30,4 +30,14 @@ struct GrossMiss {
 // Check: tests/calibrate/fit/gross_misses_test.cc.
 std::vector<GrossMiss> GrossMisses(const Fit& fit);
 
+// The fastest and the slowest run of one workload over as many devices and
+// hosts, where these are ten times apart: no noise of two runs is. They point
+// into the fit.
+inline constexpr double kFarApart = 10.0;
+struct FarApart {
+  const FittedRun* least = nullptr;
+  const FittedRun* most = nullptr;
+};
+std::vector<FarApart> RunsFarApart(const Fit& fit);
+
 }  // namespace trainfare::calibrate

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -151,6 +152,11 @@ CalibrateResult FitFiles(const CalibrateOptions& options, std::ostream& log) {
   if (!placed.note.empty()) progress.Warn(placed.note);
   CalibrateResult result;
   result.left_out = std::move(made.left_out);
+  std::copy_if(
+      files.observations.begin(),
+      files.observations.end(),
+      std::back_inserter(result.observations),
+      [&](const Observation& o) { return IsDevice(device, o.device); });
   result.fit_path = placed.path;
   if (!placed.in_place) result.kept = placed.note;
   result.fit = std::move(fit);

@@ -10,6 +10,7 @@
 
 #include "calibrate/fit/fit.h"
 #include "calibrate/fit/own_figures.h"
+#include "calibrate/records/observation.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -64,9 +65,10 @@ struct CalibrateResult {
   std::optional<Fit> fit;
   std::string fit_path;  // empty: it is not kept, only its runs
   std::string kept;      // why the fit that was there stays; empty: it does not
-  std::string records_path;  // of the runs; empty with --from
-  bool interrupted = false;  // exit code 130
-  LeftOut left_out;          // figures of --from
+  std::string records_path;               // of the runs; empty with --from
+  bool interrupted = false;               // exit code 130
+  LeftOut left_out;                       // figures of --from
+  std::vector<Observation> observations;  // of the device, of --from
 };
 
 // A signal came before there was anything to keep.

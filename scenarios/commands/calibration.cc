@@ -16,6 +16,7 @@
 #include "hardware/catalog/device.h"
 #include "hardware/files/unit_text.h"
 #include "scenarios/report/result_json.h"
+#include "scenarios/validation/room_notes.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -160,6 +161,35 @@ void AddMisses(const calibrate::Fit& fit, Report& report) {
       Caution::kRowsMissed);
 }
 
+// What of the rows is doubtful however well the fit meets them, or because it
+// does not meet most of them.
+void AddDoubts(const calibrate::CalibrateResult& result, Report& report) {
+  const calibrate::Fit& fit = *result.fit;
+  constexpr double kUseless = 0.5;
+  if (fit.in_sample_error > kUseless) {
+    report.warnings.emplace_back(
+        fmt::format("the fit misses half of its own runs by more than {:.0f} "
+                    "%: are their units, batches and stacks right?",
+                    100.0 * fit.in_sample_error),
+        Caution::kRowsMissed);
+  }
+  for (const calibrate::FarApart& two : calibrate::RunsFarApart(fit)) {
+    const std::string& least = two.least->label;
+    const std::string& most = two.most->label;
+    report.warnings.emplace_back(
+        fmt::format("rows of one run, {}, are {:.0f} times apart ({} and {}): "
+                    "is the unit of one another?",
+                    least == most ? least : least + " and " + most,
+                    two.most->measured / two.least->measured,
+                    hardware::FormatTime(two.least->measured),
+                    hardware::FormatTime(two.most->measured)),
+        Caution::kRowsMissed);
+  }
+  if (auto note = RoomNote(result.observations)) {
+    report.notes.push_back(std::move(*note));
+  }
+}
+
 }  // namespace
 
 Report CalibrationReport(const calibrate::CalibrateResult& result,
@@ -182,6 +212,7 @@ Report CalibrationReport(const calibrate::CalibrateResult& result,
     const calibrate::Fit& fit = *result.fit;
     AddHeadline(fit, report);
     AddMisses(fit, report);
+    AddDoubts(result, report);
     report.tables.push_back(ParameterTable(fit));
     if (!fit.ranks.empty()) report.tables.push_back(RankTable(fit));
     if (!result.kept.empty()) {

@@ -22,6 +22,7 @@
 #include "scenarios/validation/power_validation.h"
 #include "scenarios/validation/rank_validation.h"
 #include "scenarios/validation/repeats.h"
+#include "scenarios/validation/room_notes.h"
 #include "scenarios/validation/step_validation.h"
 #include "scenarios/validation/summary_json.h"
 
@@ -441,6 +442,9 @@ Report ValidateRows(const ValidateOptions& options) {
   report.tables.push_back(
       SummaryTable("group", tally.groups, {{"all", overall}}));
   report.notes = NotesOf(tally, repeats, files, options);
+  if (auto note = RoomNote(files.observations)) {
+    report.notes.push_back(std::move(*note));
+  }
   const bool one_source_each = LacksSources(validation, options);
   if (one_source_each) {
     report.notes.emplace_back(kOneSourceEach, Caution::kRowsSkipped);

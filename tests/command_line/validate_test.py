@@ -163,6 +163,29 @@ class Validate(Case):
             self.assertNotIn(path + ":3", text)
             self.assertIn("1 of 2 rows are not used", text)
 
+    def test_what_a_table_says_beside_its_columns_is_told(self):
+        table = self.write(
+            "own.csv",
+            "device,model,seq_len,batch_per_device,precision,framework,stack_notes,lora_r,"
+            "metric,value\n"
+            "RTX 4090,llama-3.1-8b,1024,1,bf16,transformers + peft,LoRA r=16,16,tokens/s,1500\n"
+            "RTX 4090,llama-3.1-8b,1024,1,bf16,transformers,x,16,tokens/s,1500\n",
+        )
+        result = self.json_of("validate", table)
+        self.assertEqual(
+            [row["reason"] for row in result["unused"]],
+            ["adapters in words: columns adapter, lora_rank"],
+        )
+        self.assertEqual([row["label"] for row in result["rows"]], [table + ":3"])
+        notes = result["notes"]
+        self.assertIn(table + ": columns that are not read: lora_r (lora_rank?)", notes)
+        (room,) = (note for note in notes if "no room" in note)
+        self.assertRegex(
+            room,
+            r"^a row has no room as it is read: \S+own\.csv:3 needs 1\d\d(\.\d)? GiB of 24 GiB; "
+            "is it of adapters, sharded or recomputed\\?$",
+        )
+
 
 if __name__ == "__main__":
     program.main()

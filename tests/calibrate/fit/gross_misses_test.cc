@@ -33,6 +33,30 @@ TEST_CASE("runs past three standard deviations, the worst first") {
   CHECK(misses[1].error == doctest::Approx(0.4));
 }
 
+TEST_CASE("runs of one workload that are ten times apart") {
+  const auto measured = [](const std::string& label,
+                           const std::string& workload,
+                           double seconds) {
+    FittedRun run = RunThatIs(label, 1.0);
+    run.workload = workload;
+    run.measured = model::Second(seconds);
+    return run;
+  };
+  Fit fit;
+  fit.runs = {measured("a.csv:2", "x", 1.0),
+              measured("a.csv:3", "x", 0.1),
+              measured("a.csv:4", "x", 0.5),
+              measured("a.csv:5", "y", 9.9),
+              measured("a.csv:6", "y", 1.0)};
+  const std::vector<FarApart> apart = RunsFarApart(fit);
+  REQUIRE(apart.size() == 1);
+  CHECK(apart[0].least->label == "a.csv:3");
+  CHECK(apart[0].most->label == "a.csv:2");
+  // Over other devices it is another run.
+  fit.runs[1].devices = 8;
+  CHECK(RunsFarApart(fit).empty());
+}
+
 TEST_CASE("no part of a step is one, and none of a fit that was added to") {
   Fit fit;
   fit.residual_scatter = 0.1;
