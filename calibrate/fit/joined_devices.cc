@@ -147,6 +147,11 @@ HostNetwork UnnamedNetwork(const Device& device, int64_t local) {
   std::erase_if(hosts, [](const auto* host) { return !host->network; });
   const bool known = !hosts.empty();
   if (!known) hosts = AnyNetworkedHosts();
+  if (hosts.empty()) {
+    throw InputError(
+        "--network: expected the network of a host, got none; no instance here "
+        "has one that could stand for it; hint: --network 400Gbit/s");
+  }
   const double share = known ? KeepAsMany(local, hosts) : 1.0;
   const LogBandwidth log = LogBandwidthOf(hosts);
   const hardware::LinkFacts& facts = hardware::FactsOfLinks();
@@ -396,19 +401,86 @@ constexpr std::string_view kSmallUnit = "small_unit";
 constexpr std::string_view kExpertMatrix = "expert_matrix";
 constexpr std::string_view kRankHost = "rank_host";
 
+// Each with its unit, and which number it is.
+struct JoinedParameter {
+  std::string_view name;
+  std::string_view unit;
+  void (*set)(const FittedParameter& fitted, JoinedNumbers& numbers);
+};
+constexpr std::array kJoined = {
+    JoinedParameter{kRingShare,
+                    "1",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.ring_share = fitted.value;
+                      numbers.ring_share_error = fitted.standard_error;
+                    }},
+    JoinedParameter{kNetworkShare,
+                    "1",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.network_share = fitted.value;
+                      if (!fitted.determined) return;
+                      numbers.network_share_error = fitted.standard_error;
+                    }},
+    JoinedParameter{kRankShare,
+                    "1",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.rank_share = fitted.value;
+                      numbers.rank_share_error = fitted.standard_error;
+                    }},
+    JoinedParameter{kSmallUnit,
+                    "s",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.unhidden.times.small_unit =
+                          model::Second(fitted.value);
+                      numbers.unhidden.small_unit_error = fitted.standard_error;
+                    }},
+    JoinedParameter{kExpertMatrix,
+                    "s",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.unhidden.times.expert_matrix =
+                          model::Second(fitted.value);
+                      numbers.unhidden.expert_matrix_error =
+                          fitted.standard_error;
+                    }},
+    JoinedParameter{kRankHost,
+                    "s",
+                    [](const FittedParameter& fitted, JoinedNumbers& numbers) {
+                      numbers.rank_host = model::Second(fitted.value);
+                      numbers.rank_host_error = fitted.standard_error;
+                    }}};
+
+// nullptr where there is none of the name.
+const JoinedParameter* FindJoined(std::string_view name) {
+  const auto* found =
+      std::find_if(kJoined.begin(), kJoined.end(), [&](const auto& one) {
+        return one.name == name;
+      });
+  return found == kJoined.end() ? nullptr : found;
+}
+
+// `farthest`: as far as it may be, either way.
+ParameterInfo Info(std::string_view name,
+                   std::string_view meaning,
+                   double prior,
+                   double sigma,
+                   double farthest,
+                   std::string_view determined_by) {
+  return {.name = name,
+          .unit = UnitOfJoined(name),
+          .meaning = meaning,
+          .prior = prior,
+          .prior_sigma = sigma,
+          .lower = prior / farthest,
+          .upper = prior * farthest,
+          .determined_by = determined_by};
+}
+
 ParameterInfo Factor(std::string_view name,
                      std::string_view meaning,
                      double prior,
                      double sigma,
                      std::string_view determined_by) {
-  return {.name = name,
-          .unit = "1",
-          .meaning = meaning,
-          .prior = prior,
-          .prior_sigma = sigma,
-          .lower = prior / kFarthestShare,
-          .upper = prior * kFarthestShare,
-          .determined_by = determined_by};
+  return Info(name, meaning, prior, sigma, kFarthestShare, determined_by);
 }
 
 ParameterInfo TimeOf(std::string_view name,
@@ -416,15 +488,12 @@ ParameterInfo TimeOf(std::string_view name,
                      model::Seconds<> prior,
                      double sigma,
                      std::string_view determined_by) {
-  const double seconds = model::ToSeconds(prior);
-  return {.name = name,
-          .unit = "s",
-          .meaning = meaning,
-          .prior = seconds,
-          .prior_sigma = sigma,
-          .lower = seconds / internal::kFarthestHost,
-          .upper = seconds * internal::kFarthestHost,
-          .determined_by = determined_by};
+  return Info(name,
+              meaning,
+              model::ToSeconds(prior),
+              sigma,
+              internal::kFarthestHost,
+              determined_by);
 }
 
 }  // namespace
@@ -471,11 +540,8 @@ std::vector<ParameterInfo> JoinedParameters(hardware::DeviceKind kind,
 }
 
 std::string_view UnitOfJoined(std::string_view name) {
-  constexpr auto kTimes =
-      std::to_array<std::string_view>({kSmallUnit, kExpertMatrix, kRankHost});
-  const bool is_time =
-      std::find(kTimes.begin(), kTimes.end(), name) != kTimes.end();
-  return is_time ? "s" : "1";
+  const JoinedParameter* known = FindJoined(name);
+  return known == nullptr ? "1" : known->unit;
 }
 
 JoinedNumbers NumbersOf(hardware::DeviceKind kind,
@@ -488,24 +554,8 @@ JoinedNumbers NumbersOf(hardware::DeviceKind kind,
   numbers.rank_host = facts.rank_host;
   numbers.rank_host_error = facts.rank_host_sigma;
   for (const FittedParameter& one : joined) {
-    if (one.name == kRingShare) {
-      numbers.ring_share = one.value;
-      numbers.ring_share_error = one.standard_error;
-    } else if (one.name == kNetworkShare) {
-      numbers.network_share = one.value;
-      if (one.determined) numbers.network_share_error = one.standard_error;
-    } else if (one.name == kRankShare) {
-      numbers.rank_share = one.value;
-      numbers.rank_share_error = one.standard_error;
-    } else if (one.name == kSmallUnit) {
-      numbers.unhidden.times.small_unit = model::Second(one.value);
-      numbers.unhidden.small_unit_error = one.standard_error;
-    } else if (one.name == kExpertMatrix) {
-      numbers.unhidden.times.expert_matrix = model::Second(one.value);
-      numbers.unhidden.expert_matrix_error = one.standard_error;
-    } else if (one.name == kRankHost) {
-      numbers.rank_host = model::Second(one.value);
-      numbers.rank_host_error = one.standard_error;
+    if (const JoinedParameter* known = FindJoined(one.name)) {
+      known->set(one, numbers);
     }
   }
   return numbers;
