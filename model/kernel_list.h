@@ -14,6 +14,7 @@ namespace trainfare::model {
 enum class KernelKind {
   kGemm,         // matrix product against a weight
   kBatchedGemm,  // many small products: attention scores and context
+  kChunkGemm,    // the same over chunks of tokens, on chip, in Triton
   kAttention,    // both in one kernel, scores on chip (flash)
   kElementwise,
   kReduction,  // LayerNorm, softmax, bias gradients, losses
@@ -26,6 +27,7 @@ inline constexpr auto kWords<KernelKind> =
     Words<KernelKind>("kind of kernel",
                       {{KernelKind::kGemm, "gemm"},
                        {KernelKind::kBatchedGemm, "batched gemm"},
+                       {KernelKind::kChunkGemm, "chunk gemm"},
                        {KernelKind::kAttention, "attention"},
                        {KernelKind::kElementwise, "elementwise"},
                        {KernelKind::kReduction, "reduction"},
@@ -81,7 +83,7 @@ struct Kernel {
   // touched once a pass, so never found in a cache smaller than the model.
   int64_t parameter_bytes = 0;
   int64_t parameter_bytes_written = 0;  // of these, gradients and updates
-  GemmExtents gemm;                     // of the two gemm kinds
+  GemmExtents gemm;                     // of the gemm kinds
   bool narrow_operands = false;  // of a product, in the bits of fp8 or fp4
   bool in_bf16 = false;          // the same in bf16, of a step in fp32 or tf32
   // Other work of one block may run beside the products of another, where

@@ -423,7 +423,8 @@ TEST_CASE("every preset expands with every stack and precision") {
             CHECK(kernel.launches > 0);
             CHECK(kernel.work_items > 0);
             if (kernel.kind == KernelKind::kGemm ||
-                kernel.kind == KernelKind::kBatchedGemm) {
+                kernel.kind == KernelKind::kBatchedGemm ||
+                kernel.kind == KernelKind::kChunkGemm) {
               const GemmExtents& g = kernel.gemm;
               CHECK(kernel.matrix_flops == 2 * g.batch * g.m * g.n * g.k);
             }

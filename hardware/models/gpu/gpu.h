@@ -49,6 +49,7 @@ inline ParameterSet GpuParametersOfStep(const Device& device,
           stack.launches == model::Launches::kByLibrary);
   set.set(kGpuCompiledLaunchShare, stack.launches == model::Launches::kByGraph);
   set.set(kGpuCompiledEfficiency, stack.slower_kernels);
+  set.set(kGpuChunkGemmRatio, workload.architecture.other_mixers() > 0);
   return set;
 }
 

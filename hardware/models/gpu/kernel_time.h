@@ -144,20 +144,31 @@ class GpuProducts {
   static T Capped(const T& rate, double most) {
     return rate < T(most) ? rate : T(most);
   }
-  const Fed& FedBy(const model::Kernel& kernel, const TileChoice& choice) {
+  // What a product gets of the engine's rate beside its tiles: all, what small
+  // ones get, and what those over chunks do.
+  enum Group { kSingle, kBatched, kChunks, kGroups };
+  Group GroupOf(const model::Kernel& kernel) const {
     // On the lanes a batched product is as fast as its tiles.
-    const bool batched = kernel.kind == model::KernelKind::kBatchedGemm &&
-                         rates_.engine == GpuEngine::kTensorCores;
+    if (rates_.engine == GpuEngine::kLanes) return kSingle;
+    if (kernel.kind == model::KernelKind::kBatchedGemm) return kBatched;
+    return kernel.kind == model::KernelKind::kChunkGemm ? kChunks : kSingle;
+  }
+  T RateOf(Group group) const {
+    T rate = rates_.matrix.base() * p_[rates_.efficiency];
+    if (group != kSingle) rate *= p_[kGpuBatchedGemmRatio];
+    if (group == kChunks) rate *= p_[kGpuChunkGemmRatio] * rates_.synchronous;
+    return rate;
+  }
+  const Fed& FedBy(const model::Kernel& kernel, const TileChoice& choice) {
+    const Group group = GroupOf(kernel);
     const bool depends =
         rates_.most && kernel.kind != model::KernelKind::kAttention;
     const auto alignment =
         static_cast<size_t>(depends ? AlignmentOf(kernel, rates_.element_bytes)
                                     : RowAlignment::kFull);
-    std::optional<Fed>& fed =
-        (batched ? batched_ : single_)[alignment][choice.index];
+    std::optional<Fed>& fed = fed_[group][alignment][choice.index];
     if (!fed) {
-      T rate = rates_.matrix.base() * p_[rates_.efficiency];
-      if (batched) rate *= p_[kGpuBatchedGemmRatio];
+      T rate = RateOf(group);
       if (alignment > 0) rate = Capped(rate, (*rates_.most)[alignment]);
       fed = Fed{rate,
                 FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
@@ -168,10 +179,9 @@ class GpuProducts {
   const GpuRates& rates_;
   const GpuTerms<T>& terms_;
   std::span<const T> p_;
-  // By the alignment and the tile.
+  // By the group, the alignment and the tile.
   using OfTiles = std::array<std::optional<Fed>, kMostTiles>;
-  std::array<OfTiles, kRowAlignments> single_{};
-  std::array<OfTiles, kRowAlignments> batched_{};
+  std::array<std::array<OfTiles, kRowAlignments>, kGroups> fed_{};
 };
 
 // Bytes that a reduction reads beyond those counted, since its result waits for

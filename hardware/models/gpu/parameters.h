@@ -27,6 +27,7 @@ enum GpuParameter : std::size_t {
   kGpuCompiledLaunchShare,
   kGpuTensorOverhead,
   kGpuCompiledEfficiency,
+  kGpuChunkGemmRatio,
   kGpuParameterCount,
 };
 
@@ -44,7 +45,8 @@ inline constexpr std::array<std::string_view, kGpuParameterCount>
                       "library_launch_share",
                       "compiled_launch_share",
                       "tensor_overhead",
-                      "compiled_efficiency"};
+                      "compiled_efficiency",
+                      "chunk_gemm_ratio"};
 
 // What is believed of a GPU's before any run.
 inline double UsualOf(GpuParameter parameter) {

@@ -58,6 +58,9 @@ struct GpuRates {
   // Shares of the engine's rate that attention takes, forward and backward.
   double attention = 1.0;
   double attention_backward = 1.0;
+  // Share that instructions have for which a warp waits, as in Triton's kernels
+  // of products over chunks.
+  double synchronous = 1.0;
   // Of its products and other work the share of the shorter that is not hidden.
   double exposed_overlap = 1.0;
   // The most that an engine reaches by the alignment of rows; nothing where all
@@ -95,6 +98,7 @@ inline GpuRates RatesOf(const Device& device,
     rates.efficiency = kGpuGemmEfficiencyHalf;
   }
   rates.usual_efficiency = UsualOf(rates.efficiency);
+  if (device.generation) rates.synchronous = device.generation->synchronous;
   if (rates.engine == GpuEngine::kTensorCores && device.generation &&
       !pads_products) {
     // Numbers of 4 bytes take tensor cores twice as long.

@@ -4,7 +4,7 @@ namespace trainfare::model::internal {
 
 void Push(Pass& pass, const ChunkProduct& product) {
   Kernel& kernel = pass.Push(product.name,
-                             KernelKind::kBatchedGemm,
+                             KernelKind::kChunkGemm,
                              product.batch * product.m * product.n);
   kernel.gemm = {product.batch, product.m, product.n, product.k};
   kernel.matrix_flops = 2 * product.batch * product.m * product.n * product.k;
