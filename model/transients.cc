@@ -38,11 +38,10 @@ int64_t AttentionTransients(const Workload& w) {
   const Widths width(w);
   const Architecture& a = w.architecture;
   const int64_t length = LongestQuery(w);
-  const int64_t heads =
-      w.batch * length *
-      (a.query_projection_width() + a.key_width() + a.value_width() +
-       a.attention_gate_width()) *
-      width.element;
+  const int64_t heads = w.batch * length *
+                        (a.query_projection_width() + a.key_width() +
+                         a.value_width() + a.attention_gate_width()) *
+                        width.element;
   const int64_t scores = ScoresOnChip(w.stack.attention)
                              ? 0
                              : 2 * w.batch * a.heads * length * length *
