@@ -226,18 +226,19 @@ struct Architecture {
   // Each block is attention, a state space or a feed-forward alone, behind one
   // norm (Nemotron-H).
   bool single_part_blocks = false;
+  // Sinks are of blocks with a window alone (MiMo-V2-Flash); in the others what
+  // makes keys makes values, too, before the norms of both (Gemma 4).
+  bool windowed_sinks = false;
+  bool keys_are_values = false;
   // Blocks of which so many see no further back than `window` positions.
   int64_t window = 0;
   int64_t windowed_layers = 0;
   // Attention of the others, where it has another shape: queries, keys and
-  // values of this size, so many heads of keys (0: as with a window; Gemma 4),
-  // no sinks (MiMo-V2-Flash). Where these blocks are nobody says, and they are
-  // taken as spread evenly, each the last of its share.
+  // values of this size, so many heads of keys (0: as with a window; Gemma 4).
+  // Where these blocks are nobody says, and they are taken as spread evenly, each
+  // the last of its share.
   int64_t full_head_size = 0;
   int64_t full_key_value_heads = 0;
-  bool windowed_sinks = false;
-  // There what makes keys makes values, too, before the norms of both.
-  bool keys_are_values = false;
 
   // Blocks that mix tokens by a state space instead of attention (Dao & Gu
   // 2024, "Transformers are SSMs", section 7: Mamba-2), and those of single
