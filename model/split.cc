@@ -392,6 +392,7 @@ Workload OfStage(const Workload& whole, int64_t stage) {
   DivideLayers(p, w.architecture);
   DivideExperts(p.expert, w.architecture);
   DivideSequences(p.context, w);
+  w.part.tensor = p.tensor;
   if (p.sequence) w.part.token_shares = p.tensor;
   if (p.pipeline > 1) GatherOnce(w);
   w.part.expert_folds = ExpertFolds(p);

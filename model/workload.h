@@ -302,8 +302,10 @@ struct RankPart {
   // Ranks of a layer that have other experts each, to which each sends its own
   // share of the tokens alone.
   int64_t expert_folds = 1;
-  // Ranks that divide each sequence, so many times as long as this one's part.
+  // Ranks that divide each sequence, so many times as long as this one's part;
+  // and each layer.
   int64_t context = 1;
+  int64_t tensor = 1;
   // Passes of its chunks of blocks, whose activations it keeps at once for their
   // backward passes, and how many chunks its blocks are.
   int64_t passes_kept = 1;

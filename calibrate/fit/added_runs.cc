@@ -26,6 +26,8 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/offload.h"
+#include "model/parallel.h"
+#include "model/split.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -55,19 +57,18 @@ struct AddedSizes {
 };
 
 struct AddedRuns::State {
-  // A place, and on how many devices.
+  // A place, and how many ranks have the same part of a model.
   struct Point {
     ErrorPoint place;
-    double devices = 0;  // their logarithm in units of the reach
+    double ranks = 0;  // their logarithm in units of the reach
 
     Point(const Place& of, int64_t count)
         : place(ErrorPointOf(of)),
-          devices(InReaches(std::max<int64_t>(count, 1))) {}
+          ranks(InReaches(std::max<int64_t>(count, 1))) {}
 
     double CorrelationWith(const Point& other, double nearness) const {
-      const double apart =
-          SquaredDistance(place, other.place) +
-          (devices - other.devices) * (devices - other.devices);
+      const double apart = SquaredDistance(place, other.place) +
+                           (ranks - other.ranks) * (ranks - other.ranks);
       return SettingsCorrelation(place, other.place) *
              std::exp(-0.5 * nearness * nearness * apart);
     }
@@ -134,7 +135,7 @@ AddedRuns::AddedRuns(const std::vector<FittedRun>& runs,
   std::vector<double> residuals;
   for (const FittedRun& run : runs) {
     if (!run.added || !run.place) continue;
-    s.points.emplace_back(*run.place, run.devices.value_or(1));
+    s.points.emplace_back(*run.place, run.ranks);
     residuals.push_back(std::log(run.modelled / run.measured) - known(run));
   }
   if (s.points.empty()) return;
@@ -211,6 +212,14 @@ class Formula {
   size_t joined_from_;
 };
 
+// Ranks of the run that have the same part of a model, or all of it, as a
+// rank's workload is asked about.
+int64_t RanksAlike(const Observation& o) {
+  model::Workload over = o.workload;
+  over.parallel = model::OverDevices(o.workload.parallel, o.device_count);
+  return std::max<int64_t>(model::OfStage(over, 0).parallel.data, 1);
+}
+
 // Where among the runs that very measurement is already, as a file may be given
 // twice, and a row may stand in one twice; their number: nowhere.
 size_t PlaceAmong(const std::vector<FittedRun>& runs, const Observation& o) {
@@ -282,7 +291,7 @@ class Adder {
             .place = PlaceOf(o.workload, device_),
             .devices = o.device_count,
             .hosts = o.hosts,
-            .ranks = o.device_count,
+            .ranks = RanksAlike(o),
             .added = true,
             .assumed = o.assumed,
             .measured = o.measured,

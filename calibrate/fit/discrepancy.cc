@@ -132,11 +132,13 @@ struct Discrepancy::State {
 Place PlaceOf(const model::Workload& workload) {
   const model::Architecture& a = workload.architecture;
   const model::Parallel& p = workload.parallel;
-  // Of a model that ranks divide, one as wide and deep as a rank's part.
+  // Of a model that ranks divide, one as wide and deep as a rank's part, of which
+  // it may be asked as that part (model::OfStage).
+  const int64_t ranks = std::max(p.tensor, workload.part.tensor);
   const int64_t hidden =
-      p.tensor == 1 ? a.hidden
-                    : std::llround(static_cast<double>(a.hidden) /
-                                   std::sqrt(static_cast<double>(p.tensor)));
+      ranks == 1 ? a.hidden
+                 : std::llround(static_cast<double>(a.hidden) /
+                                std::sqrt(static_cast<double>(ranks)));
   return {workload.batch,
           model::CeilDivide(workload.sequence_length, p.context),
           hidden,

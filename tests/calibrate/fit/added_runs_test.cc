@@ -14,6 +14,7 @@
 #include "hardware/catalog/device.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "model/split.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -162,6 +163,26 @@ TEST_CASE("the answer is surer near an added run, and knows its source") {
             .epsilon(1e-6));
   CHECK(at(fit, "somebody/else").source_seen);
   CHECK_FALSE(at(fit, "yet another").source_seen);
+}
+
+// Two copies of a model that four ranks divide: asked about as one of the four
+// (model::OfStage), the run is right there, of two ranks alike.
+TEST_CASE("a run of a divided model moves its own ranks as it is far off") {
+  Observation run = Run(Llama(4), 0.0);
+  run.device_count = 8;
+  run.workload.parallel.tensor = 4;
+  run.workload.parallel.data = 2;
+  const Fit prior = PriorFit(A100());
+  const Fit fit = AddRuns(A100(), prior, {run}).fit;
+  REQUIRE(fit.runs.size() == 1);
+  CHECK(fit.runs.front().devices == 8);
+  CHECK(fit.runs.front().ranks == 2);
+  const double error =
+      std::log(fit.runs.front().modelled / fit.runs.front().measured);
+  // s^2 / (s^2 + n^2) of it, as of a run on one device.
+  CHECK(AddedRuns(fit.runs, Nothing)
+            .At(model::OfStage(run.workload, 0), A100())
+            .mean == doctest::Approx(0.9 * error).epsilon(1e-6));
 }
 
 TEST_CASE("ranks over known links are added, kernels and other devices not") {

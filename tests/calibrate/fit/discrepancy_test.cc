@@ -12,6 +12,7 @@
 #include "calibrate/records/observation.h"
 #include "hardware/catalog/device.h"
 #include "model/presets.h"
+#include "model/split.h"
 #include "model/workload.h"
 
 namespace trainfare::calibrate {
@@ -64,6 +65,21 @@ TEST_CASE("blocks of other mixers are other settings") {
   CHECK(settings("nemotron-h-8b") ==
         "fp32 eager materialised training rms-norm grouped state-space "
         "single-part");
+}
+
+// A rank's time is asked for by what that rank has (model::OfStage).
+TEST_CASE("a run of a divided model is stored where its ranks are asked of") {
+  model::Workload w;
+  w.architecture = model::FindArchitecture("llama-3.1-8b");
+  w.sequence_length = 8192;
+  w.batch = 2;
+  w.parallel.data = w.parallel.tensor = w.parallel.pipeline = 4;
+  w.parallel.context = 2;
+  const Place stored = PlaceOf(w);
+  CHECK(stored.hidden == 2048);
+  CHECK(stored.layers == 8);
+  CHECK(stored.sequence_length == 4096);
+  CHECK(stored == PlaceOf(model::OfStage(w, 0)));
 }
 
 TEST_CASE("a smooth error is corrected between runs and not far from them") {
