@@ -1,5 +1,7 @@
 // Reads the command line, and says why one is refused in our own words.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
@@ -64,9 +66,12 @@ std::string UnexpectedArgument(CLI::App& app,
       continue;
     }
     const std::string near = model::DidYouMean(name, model::NameViews(known));
-    return "unknown option \"" + name + "\"" + near +
-           (near.empty() ? "; " : " ") + (at == &app ? "" : "trainfare ") +
-           at->get_name() + " --help lists them";
+    return fmt::format("unknown option \"{}\"{}{}{}{} --help lists them",
+                       name,
+                       near,
+                       near.empty() ? "; " : " ",
+                       at == &app ? "" : "trainfare ",
+                       at->get_name());
   }
   const std::vector<std::string> rest = app.remaining(true);
   return "unexpected argument \"" + (rest.empty() ? "" : rest.front()) + "\"";

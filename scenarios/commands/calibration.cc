@@ -177,12 +177,13 @@ void AddDoubts(const calibrate::CalibrateResult& result, Report& report) {
     const std::string& least = two.least->label;
     const std::string& most = two.most->label;
     report.warnings.emplace_back(
-        fmt::format("rows of one run, {}, are {:.0f} times apart ({} and {}): "
-                    "is the unit of one another?",
-                    least == most ? least : least + " and " + most,
-                    two.most->measured / two.least->measured,
-                    hardware::FormatTime(two.least->measured),
-                    hardware::FormatTime(two.most->measured)),
+        fmt::format(
+            "rows of one run, {}, are {:.0f} times apart ({} and {}): "
+            "is the unit of one another?",
+            least == most ? least : fmt::format("{} and {}", least, most),
+            two.most->measured / two.least->measured,
+            hardware::FormatTime(two.least->measured),
+            hardware::FormatTime(two.most->measured)),
         Caution::kRowsMissed);
   }
   if (auto note = RoomNote(result.observations)) {
