@@ -98,9 +98,10 @@ class Schemas(Case):
                     self.assertTrue(has_unit(key), key)
 
     def test_a_workload_has_the_fields_of_the_model(self):
-        source = json_schema.FOLDER.parents[2] / "model" / "fields.h"
-        fields = set(re.findall(
-            r'\.name = "(\w+)"', source.read_text(encoding="utf-8")))
+        model = json_schema.FOLDER.parents[2] / "model"
+        source = "".join((model / header).read_text(encoding="utf-8")
+                         for header in ("fields.h", "architecture_fields.h"))
+        fields = set(re.findall(r'\.name = "(\w+)"', source))
         described = set()
 
         def collect(schema):
@@ -110,8 +111,7 @@ class Schemas(Case):
 
         collect(json_schema.load("common.1.schema.json")["$defs"]["workload"])
         # In JSON a quantity's name has its unit.
-        named = re.findall(r'\.json = "(\w+)"', source.read_text(
-            encoding="utf-8"))
+        named = re.findall(r'\.json = "(\w+)"', source)
         self.assertEqual(
             described,
             fields - {name.rsplit("_", 1)[0] for name in named} | set(named)

@@ -92,7 +92,9 @@ TEST_CASE("the columns of tables.yaml are those that are read") {
   // These two are asked for by a choice between them.
   read.insert({"micro_batch", "batch_per_device"});
   CHECK(read == std::set<std::string>(known.begin(), known.end()));
-  for (const auto& [other, meant] : rules.columns.other_names) {
+  for (const auto& name : rules.columns.other_names) {
+    const std::string other(name.first);
+    const std::string meant(name.second);
     CAPTURE(other);
     CHECK(other == model::Lowered(other));
     CHECK(std::find(known.begin(), known.end(), meant) != known.end());
