@@ -111,7 +111,7 @@ def asked_model(name):
             "vocabulary": config["vocab_size"], "positions": 2048,
             "token_types": 0, "embedding_layer_norm": False, "dropout": 0,
             "norm": "rms", "norm_bias": False, "norm_placement": "before",
-            "position_kind": "rotary", "attention_bias": False,
+            "position_kind": "rotary", "separate_projections": True, "attention_bias": False,
             "output_bias": False, "feed_forward_bias": False,
             "activation": "silu", "gated": True, "untied_output": True,
             "separate_projections": True, "pooler": False}

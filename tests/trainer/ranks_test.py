@@ -92,6 +92,7 @@ class DataParallel(Case):
                  "intermediate": 48, "vocabulary": 101, "positions": 0,
                  "head": "causal-language-model", "norm": "rms",
                  "norm_placement": "before", "position_kind": "rotary",
+                 "separate_projections": True,
                  "activation": "silu", "gated": True, "untied_output": True,
                  "attention_bias": False, "output_bias": False,
                  "feed_forward_bias": False, "dropout": 0.0}
