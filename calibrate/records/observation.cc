@@ -58,6 +58,7 @@ std::string SettingsOf(const model::Workload& workload) {
   }
   if (a.state_space_layers > 0) settings += " state-space";
   if (a.delta_rule_layers > 0) settings += " delta-rule";
+  if (a.convolution_layers > 0) settings += " convolution";
   if (a.single_part_blocks) settings += " single-part";
   if (a.gated_attention) settings += " gated-attention";
   return settings;

@@ -62,6 +62,7 @@ TEST_CASE("blocks of other mixers are other settings") {
   CHECK(llama == "fp32 eager materialised training gated rms-norm grouped");
   CHECK(settings("granite-4.0-h-micro") == llama + " state-space");
   CHECK(settings("qwen3.5-4b") == llama + " delta-rule gated-attention");
+  CHECK(settings("lfm2-1.2b") == llama + " convolution");
   CHECK(settings("nemotron-h-8b") ==
         "fp32 eager materialised training rms-norm grouped state-space "
         "single-part");
