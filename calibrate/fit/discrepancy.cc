@@ -132,8 +132,8 @@ struct Discrepancy::State {
 Place PlaceOf(const model::Workload& workload) {
   const model::Architecture& a = workload.architecture;
   const model::Parallel& p = workload.parallel;
-  // Of a model that ranks divide, one as wide and deep as a rank's part, of which
-  // it may be asked as that part (model::OfStage).
+  // Of a model that ranks divide, one as wide and deep as a rank's part, as
+  // which it may be asked about (model::OfStage).
   const int64_t ranks = std::max(p.tensor, workload.part.tensor);
   const int64_t hidden =
       ranks == 1 ? a.hidden

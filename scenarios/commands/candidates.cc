@@ -155,10 +155,6 @@ std::vector<Candidate>::iterator ChoiceOf(std::vector<Candidate>& candidates,
   return measured == candidates.end() ? best : measured;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether one lies within the interval of the best. What errs alike for both
 // (one device's steps) does not part them: then it has to be better somewhere
 // between the bounds, where both are at the same one (Contest has it so, too).

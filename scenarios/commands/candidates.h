@@ -60,8 +60,8 @@ struct Candidate {
   bool chosen = false;
   // Chosen over others in a tie because it is measured, and they are not.
   bool by_measurement = false;
-  // Lies within the choice's interval by an error of its own; on the choice's own
-  // device by an interval that is not all above.
+  // Lies within the choice's interval by an error of its own; on the choice's
+  // own device by an interval that is not all above.
   bool tied = false;
   // No other candidate is both cheaper and faster.
   bool on_front = false;
@@ -99,10 +99,11 @@ std::vector<Candidate> EstimateCandidates(
     std::vector<std::string>& left_out_fits);
 
 // Best first, then what misses a limit by least, what nobody says the network
-// of, the best of it first, then what does not fit, the nearest to it first, then what else is out in the order of its names. One that
-// is measured goes before the best, where each lies within the interval of the
-// other. Names the choice, what ties with it, why the others are not it, and who
-// is on the front of cost and time.
+// of, the fastest of it first, then what does not fit, the nearest to it first,
+// then what else is out in the order of its names. One that is measured goes
+// before the best, where each lies within the interval of the other. Names the
+// choice, what ties with it, why the others are not it, and who is on the front
+// of cost and time.
 void Rank(std::vector<Candidate>& candidates, Objective objective);
 
 // How many are out for that.

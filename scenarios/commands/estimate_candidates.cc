@@ -42,12 +42,12 @@ struct Offer {
   const Candidate& bare;
   const std::optional<Tariff>& tariff;
   Cluster cluster;
-
-  // Whether its hosts are taken to have the network that others have.
-  bool guesses_network() const {
-    return cluster.network && !cluster.network->named;
-  }
 };
+
+// Whether its hosts are taken to have the network that others have.
+bool GuessesNetwork(const Cluster& cluster) {
+  return cluster.network && !cluster.network->named;
+}
 
 // Why a candidate that was estimated is out, whatever the others offer; without
 // words, which are for the one of its place that is shown.
@@ -57,7 +57,7 @@ Objection ObjectionTo(const Candidate& c,
   const JobEstimate& job = *c.job;
   if (!job.fits()) return {Obstacle::kDoesNotFit, ""};
   if (!offer.tariff) return {Obstacle::kNoPrice, ""};
-  if (offer.guesses_network()) return {Obstacle::kNetworkUnknown, ""};
+  if (GuessesNetwork(offer.cluster)) return {Obstacle::kNetworkUnknown, ""};
   const double late =
       options.deadline ? job.run.total() / *options.deadline - 1.0 : 0.0;
   const double dear =
@@ -251,8 +251,7 @@ class Estimator {
                        network);
     };
     Cluster cluster = over(std::nullopt);
-    const bool guesses = cluster.network && !cluster.network->named;
-    return guesses && network_ ? over(network_) : cluster;
+    return network_ && GuessesNetwork(cluster) ? over(network_) : cluster;
   }
 
   // The best of its jobs. Times decide between several of them, so that all
