@@ -12,7 +12,11 @@ lines=8:` keeps the first eight lines. The table after
 
   <!-- stacks of tables.yaml -->
 
-is put in anew, too, and what stands between
+is put in anew, too, as is that after
+
+  <!-- dates of prices -->
+
+the block of what a Python example prints, behind it, and what stands between
 
   <!-- published figures that are missed -->
   <!-- end -->
@@ -22,9 +26,11 @@ docs/figures/make.py.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 
@@ -32,13 +38,16 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(HERE))
-from printing import published_misses, table_stacks  # noqa: E402
+from printing import published_misses, table_prices, table_stacks  # noqa: E402
 from printing.program import Program  # noqa: E402
 
 OUTPUT = re.compile(
     r"(<!-- output(?: lines=(\d+))?: trainfare (.*?) -->\n+)"
     r"```text\n(?:(?!```).*\n)*```")
 STACKS = re.compile(r"(<!-- stacks of tables\.yaml -->\n\n)(?:\|.*\n)*")
+PRICES = re.compile(r"(<!-- dates of prices -->\n\n)(?:\|.*\n)*")
+EXAMPLE = re.compile(r"(```python\n((?:(?!```).*\n)*)```\n\n)"
+                     r"```text\n(?:(?!```).*\n)*```")
 MISSED = re.compile(r"(<!-- published figures that are missed -->\n\n)"
                     r"[\s\S]*?(\n<!-- end -->)")
 
@@ -57,6 +66,26 @@ def with_stacks(text):
     return STACKS.sub(lambda match: match[1] + made, text)
 
 
+def with_prices(text):
+    """The text of a page with the days of prices as they are now."""
+    made = "".join(line + "\n" for line in table_prices.lines())
+    return PRICES.sub(lambda match: match[1] + made, text)
+
+
+def with_examples(text, program, folder):
+    """The text of a page with what its Python examples print now, which find
+    the program as a person's do."""
+    path = f"{os.path.dirname(program.path)}:{os.environ['PATH']}"
+
+    def anew(match):
+        printed = subprocess.run(
+            [sys.executable, "-c", match[2]], cwd=folder, check=True,
+            env={**program.environment(), "PATH": path},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return f"{match[1]}```text\n{printed.stdout}```"
+    return EXAMPLE.sub(anew, text)
+
+
 def refresh(page, program, folder):
     def anew(match):
         text = program.shown(shlex.split(match[3]), cwd=folder).rstrip("\n")
@@ -67,7 +96,8 @@ def refresh(page, program, folder):
         return f"{match[1]}```text\n{body}\n```"
 
     old = page.read_text(encoding="utf-8")
-    new = with_missed(with_stacks(OUTPUT.sub(anew, old)), program)
+    new = with_prices(with_stacks(OUTPUT.sub(anew, old)))
+    new = with_examples(with_missed(new, program), program, folder)
     if new != old:
         page.write_text(new, encoding="utf-8")
         print(f"{page.relative_to(ROOT)}: outputs made anew")

@@ -153,6 +153,34 @@ class Docs(unittest.TestCase):
         for stack in ("compiled", "lightseq", "eager"):
             self.assertIn(f"\n|`{stack}`|", page)
 
+    def test_days_of_prices_are_those_of_the_catalogs(self):
+        page = (ROOT / "docs/guide/prices.md").read_text(encoding="utf-8")
+        self.assertRegex(page, r"\n\|`aws`\|\d{4}-\d\d-\d\d\|")
+        self.assertEqual(page, make.with_prices(page), "docs/make.py was not run")
+
+    def test_examples_print_what_pages_show(self):
+        if not TRAINFARE:
+            self.skipTest("no program given")
+        page = (ROOT / "docs/guide/answers.md").read_text(encoding="utf-8")
+        self.assertRegex(page, make.EXAMPLE)
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "scenarios").symlink_to(ROOT / "scenarios")
+            self.assertEqual(
+                page, make.with_examples(page, make.Program(TRAINFARE), folder),
+                "docs/make.py was not run")
+
+    def test_scenarios_that_pages_write_out_are_read(self):
+        if not TRAINFARE:
+            self.skipTest("no program given")
+        page = (ROOT / "docs/guide/from_trainer.md").read_text(encoding="utf-8")
+        job, = re.findall(r"```yaml\n(name: (?:(?!```).*\n)*)```", page)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "job.yaml"
+            path.write_text(job, encoding="utf-8")
+            done = subprocess.run([TRAINFARE, "show", path], text=True,
+                                  capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_missed_figures_are_the_programs(self):
         if not TRAINFARE:
             self.skipTest("no program given")

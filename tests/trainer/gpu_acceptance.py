@@ -16,7 +16,7 @@ steps run apart, FOLDER going to and fro:
 `measure --parts calibration`, `predict`, `measure --parts unseen` is the order in
 which the unseen points are predicted before they are measured; the table says
 whether they were. Exit codes: 0 every target is met, 1 not, 77 no GPU here.
-docs/guide/trainer.md, "How it is tested".
+docs/guide/changing.md, "How the trainer is tested".
 """
 
 import argparse
