@@ -25,14 +25,17 @@ from .pages import Page, ROOT, table
 INTRODUCTION = """
 Of each grade 80 % of rows should be inside. *80 % below* is what the interval would have to be
 multiplied by, in the logarithm, so that they were, every device of a table counting alike;
-*95 / 80* is how far 95 % of rows reach over what 80 % do, by which the tails of answers beyond what
-was measured were chosen (1.94). On the first part GPUs' factors beyond what was measured
-(`intervals:` of `hardware/kinds/gpu.yaml`) were chosen and what unmeasured ranks add; on the second
-what [a source](../models/calibration.md#sources) adds; on the third [how
-alike](../models/calibration.md#what-the-formula-itself-gets-wrong) what a formula gets wrong is
-from place to place (`errors:` of `hardware/kinds/any.yaml`): by how much rows that were left out
-are likelier than as shipped, in the mean over tables; on the fourth, on `fms_acceleration`, what
-shared state adds. [What misses, and why](../models/misses.md).
+*95 / 80* is how far 95 % of rows reach over what 80 % do. [What misses, and
+why](../models/misses.md). What was chosen on each section:
+
+- *left out of five tables*: GPUs' factors beyond what was measured (`intervals:` of
+  `hardware/kinds/gpu.yaml`), the tails of such answers (1.94), what unmeasured ranks add
+- *sources*: what [a source](../models/calibration.md#sources) adds
+- *what is alike*: how near steps are in batch, length and size of which a formula is [wrong
+  alike](../models/calibration.md#what-the-formula-itself-gets-wrong) (`errors:` of
+  `hardware/kinds/any.yaml`). The table has by how much rows that were left out are likelier than
+  as shipped, in the mean over tables.
+- *tables that no fit is made from*: on `fms_acceleration` what shared state adds
 """
 
 LEFT_OUT = ["neusight_labels", "deepspeed_bert", "nvidia_dle_training",

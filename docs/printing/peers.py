@@ -37,9 +37,9 @@ GPT_WORDS = 50257  # kGptVocabulary of calibrate/records/import/table_model.cc
 OF_SIMUMAX = {"of": "43", "mean": "5.6", "worst": "13.5", "memory": "0.46",
               "memory_worst": "1.38"}
 ABOUT_SIMUMAX = """
-SimuMax has no figure here: no release of it could be installed, and of its {runs} runs in
-`llm/simumax_b200` ({rows} rows) {unsplit} are without tensor, pipeline, context and expert splits,
-which trainfare does not predict. Of itself it publishes, of {of} runs on eight B200s, {mean} % in
+SimuMax has no figure here: no release of it could be installed. Of its {runs} runs in
+`llm/simumax_b200` ({rows} rows) {unsplit} are without tensor, pipeline, context and expert splits;
+how far off trainfare is of them stands with [divided models](splits.md). Of itself it publishes, of {of} runs on eight B200s, {mean} % in
 the mean and {worst} % at worst in time, {memory} and {memory_worst} % in memory.
 """
 

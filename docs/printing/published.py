@@ -13,8 +13,8 @@ each; a row of a group is in one of them. [What misses, and why](../models/misse
 - *seen*: rows of runs that made the shipped fit, or are held against one that did, so no test
 - *free*: parameters that the fits determine
 - *chosen*: whether the model's form (yes) or priors were chosen in sight of the rows
-- *errors*: median and worst, in brackets of so many rows whose document states all that moves them,
-  where those are some and not all
+- *errors*: median and worst; where a document states all that moves a row for some rows and not
+  for others, in brackets those of the stated rows alone, and how many they are
 - *limits*: of median and worst in percent; *all*: nothing of it wrong, where its group has a limit
 - *inside*: rows inside their 80 % interval
 """
