@@ -70,15 +70,6 @@ size_t CharacterSize(std::string_view text) {
   return first.point < 0 ? 0 : first.size;
 }
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t size = CharacterSize(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
 size_t DisplayWidth(std::string_view text) {
   size_t columns = 0;
   while (!text.empty()) {

@@ -15,9 +15,8 @@ namespace trainfare::hardware {
 // is no UTF-8. Longer than `most` bytes it is cut and ends in "...".
 std::string OneLine(std::string_view text, size_t most = 2000);
 
-// Whether all of `text` is UTF-8: no overlong forms, no surrogates.
-bool IsUtf8(std::string_view text);
-// Bytes of the UTF-8 character at the front of `text`, 0 where it is none.
+// Bytes of the UTF-8 character at the front of `text`, 0 where it is none: no
+// overlong forms, no surrogates.
 size_t CharacterSize(std::string_view text);
 
 // Columns of a terminal that UTF-8 `text` takes: two for wide characters, none

@@ -379,10 +379,6 @@ model::BytesPerSecond<> Reader::Bandwidth(std::string_view key,
                                           Sign sign) const {
   return Quantity<model::BytesPerSecond<>>(key, sign);
 }
-model::FlopsPerSecond<> Reader::ComputeRate(std::string_view key,
-                                            Sign sign) const {
-  return Quantity<model::FlopsPerSecond<>>(key, sign);
-}
 model::Seconds<> Reader::Time(std::string_view key, Sign sign) const {
   return Quantity<model::Seconds<>>(key, sign);
 }
@@ -425,10 +421,6 @@ std::optional<model::Bytes<>> Reader::OptionalBytes(std::string_view key,
 std::optional<model::BytesPerSecond<>> Reader::OptionalBandwidth(
     std::string_view key, Sign sign) const {
   return Has(key) ? std::optional(Bandwidth(key, sign)) : std::nullopt;
-}
-std::optional<model::Watts<>> Reader::OptionalPower(std::string_view key,
-                                                    Sign sign) const {
-  return Has(key) ? std::optional(Power(key, sign)) : std::nullopt;
 }
 std::optional<model::UsdPerSecond<>> Reader::OptionalPrice(std::string_view key,
                                                            Sign sign) const {

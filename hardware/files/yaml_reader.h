@@ -6,7 +6,7 @@
 //   device.vendor = root.Text("vendor");
 //   Reader memory = root.Map("memory");
 //   device.memory_bandwidth = memory.Bandwidth("bandwidth");
-//   device.idle_power = root.OptionalPower("idle_power");
+//   device.cuts = root.OptionalFlag("cuts");
 //   root.Finish();  // here and nowhere else: keys that nobody asked for
 //
 // Every failure is an InputError "file:line:col: path.to.key: expected X, got
@@ -102,8 +102,6 @@ class Reader {
   model::Bytes<> Bytes(std::string_view key, Sign = Sign::kPositive) const;
   model::BytesPerSecond<> Bandwidth(std::string_view key,
                                     Sign = Sign::kPositive) const;
-  model::FlopsPerSecond<> ComputeRate(std::string_view key,
-                                      Sign = Sign::kPositive) const;
   model::Seconds<> Time(std::string_view key, Sign = Sign::kPositive) const;
   model::Hertz<> Frequency(std::string_view key, Sign = Sign::kPositive) const;
   model::Watts<> Power(std::string_view key, Sign = Sign::kPositive) const;
@@ -139,8 +137,6 @@ class Reader {
                                               Sign = Sign::kPositive) const;
   std::optional<model::BytesPerSecond<>> OptionalBandwidth(
       std::string_view key, Sign = Sign::kPositive) const;
-  std::optional<model::Watts<>> OptionalPower(std::string_view key,
-                                              Sign = Sign::kPositive) const;
   std::optional<model::UsdPerSecond<>> OptionalPrice(
       std::string_view key, Sign = Sign::kPositive) const;
 

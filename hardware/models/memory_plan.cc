@@ -70,7 +70,7 @@ model::Bytes<> SavedAnew(const model::Workload& w) {
     return w.batch * length * (6 * a.hidden + columns) * element;
   };
   int64_t saved = 0;
-  const int64_t lowest = a.layers - model::LayersWithBackward(w);
+  const int64_t lowest = w.trainable.frozen_layers;
   for (const model::BlocksAlike& sort :
        model::BlocksByParts(a, lowest, a.layers)) {
     saved += sort.count * (model::LayerActivationBytes(w, sort.parts) -

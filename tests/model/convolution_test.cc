@@ -59,13 +59,6 @@ TEST_CASE("parameters of LFM2 1.2B, by hand") {
   CHECK(TotalParameters(a) ==
         10 * convolution + 6 * attention + 16 * feed_forward + table);
   CHECK(TotalParameters(a) == 1'170'340'608);
-  int64_t listed = 0;
-  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
-    listed += tensor.elements;
-  }
-  CHECK(listed == TotalParameters(a));
-  CHECK(static_cast<int64_t>(ParameterTensorsOf(a).size()) ==
-        ParameterTensorCount(a));
 }
 
 // Blocks without experts are the lowest, whichever mixes tokens there.

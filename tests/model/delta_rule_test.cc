@@ -63,13 +63,6 @@ TEST_CASE("parameters of Qwen3.5 9B, by hand") {
   CHECK(TotalParameters(a) ==
         24 * delta + 8 * attention + 32 * feed_forward + tables);
   CHECK(TotalParameters(a) == 8'953'803'264);
-  int64_t listed = 0;
-  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
-    listed += tensor.elements;
-  }
-  CHECK(listed == TotalParameters(a));
-  CHECK(static_cast<int64_t>(ParameterTensorsOf(a).size()) ==
-        ParameterTensorCount(a));
   // Two products in the place of four are as large.
   Architecture joint = a;
   joint.delta_joint_projections = true;

@@ -46,13 +46,6 @@ TEST_CASE("parameters of Nemotron-H, by hand") {
   CHECK(TotalParameters(a) ==
         24 * mamba + 24 * feed_forward + 4 * attention + tables);
   CHECK(TotalParameters(a) == 8'100'852'736);
-  int64_t listed = 0;
-  for (const ParameterTensor& tensor : ParameterTensorsOf(a)) {
-    listed += tensor.elements;
-  }
-  CHECK(listed == TotalParameters(a));
-  CHECK(static_cast<int64_t>(ParameterTensorsOf(a).size()) ==
-        ParameterTensorCount(a));
   CHECK(TotalParameters(FindArchitecture("nemotron-h-47b")) == 46'791'554'816);
   CHECK(TotalParameters(FindArchitecture("nemotron-h-56b")) == 56'324'350'464);
   // 23 blocks of 128 experts and one as wide as two, without gates.

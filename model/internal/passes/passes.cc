@@ -75,7 +75,7 @@ void BackwardPass(Pass& pass) {
   // What lies below the first weights that train has no backward pass. (A
   // first block with adapters is counted like the others: its own input
   // gradient is not needed.)
-  const int64_t lowest = a.layers - LayersWithBackward(w);
+  const int64_t lowest = w.trainable.frozen_layers;
   const int64_t kept = lowest + BlocksComputedAgain(w);
   BlocksBackward(pass, kept, a.layers, /*again=*/false);
   BlocksBackward(pass, lowest, kept, /*again=*/true);

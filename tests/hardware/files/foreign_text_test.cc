@@ -20,12 +20,14 @@ TEST_CASE("foreign text is one line that does nothing to a terminal") {
 }
 
 TEST_CASE("what is UTF-8, and what only looks like it") {
-  CHECK(IsUtf8("caf\xc3\xa9 \xf0\x9f\x98\x80"));
-  CHECK_FALSE(IsUtf8("\xc0\xaf"));          // overlong
-  CHECK_FALSE(IsUtf8("\xe0\x80\xaf"));      // overlong
-  CHECK_FALSE(IsUtf8("\xed\xa0\x80"));      // half a surrogate pair
-  CHECK_FALSE(IsUtf8("\xf4\x90\x80\x80"));  // beyond Unicode
-  CHECK_FALSE(IsUtf8("\xc3"));              // cut off
+  CHECK(CharacterSize("a\xc3\xa9") == 1);
+  CHECK(CharacterSize("\xc3\xa9 ") == 2);
+  CHECK(CharacterSize("\xf0\x9f\x98\x80") == 4);
+  CHECK(CharacterSize("\xc0\xaf") == 0);          // overlong
+  CHECK(CharacterSize("\xe0\x80\xaf") == 0);      // overlong
+  CHECK(CharacterSize("\xed\xa0\x80") == 0);      // half a surrogate pair
+  CHECK(CharacterSize("\xf4\x90\x80\x80") == 0);  // beyond Unicode
+  CHECK(CharacterSize("\xc3") == 0);              // cut off
 }
 
 TEST_CASE("columns of a terminal") {

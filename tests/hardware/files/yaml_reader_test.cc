@@ -135,7 +135,8 @@ TEST_CASE("values arrive with their units") {
   CHECK(root.Numbers("scales", 0, 1) == std::vector<double>{0.5, 1.0});
   CHECK(root.Texts("aliases") == std::vector<std::string>{"a b", "c"});
   CHECK(root.Date("date") == "2026-05-20");
-  CHECK(root.ComputeRate("peak") == model::TFlopPerSecond(989));
+  CHECK(root.Quantity<model::FlopsPerSecond<>>("peak") ==
+        model::TFlopPerSecond(989));
   CHECK(root.Power("power").base() == doctest::Approx(700).epsilon(1e-12));
   CHECK(root.Price("price").base() == doctest::Approx(0.01).epsilon(1e-12));
   CHECK(root.Frequency("clock").base() ==
@@ -148,7 +149,7 @@ TEST_CASE("values arrive with their units") {
 TEST_CASE("an absent optional value is no error, and its key is known") {
   CHECK(Message("a: 1\n", [](const Reader& root) {
           CHECK_FALSE(root.OptionalText("b").has_value());
-          CHECK_FALSE(root.OptionalPower("c").has_value());
+          CHECK_FALSE(root.OptionalBytes("c").has_value());
           CHECK(root.OptionalMaps("d").empty());
           CHECK(root.OptionalInteger("a", 0, 9) == 1);
         }) == "no error");
@@ -339,7 +340,9 @@ TEST_CASE("a quantity without the right unit is refused") {
         "f.yaml:1:4: t: expected a time such as \"5 us\", got \"-5 us\"; it "
         "must be 0 or more");
   CHECK(Message("p: 989 TFLOPS\n",
-                [](const Reader& root) { root.ComputeRate("p"); }) ==
+                [](const Reader& root) {
+                  root.Quantity<model::FlopsPerSecond<>>("p");
+                }) ==
         "f.yaml:1:4: p: expected a compute rate such as \"989 TFLOP/s\", got "
         "\"989 TFLOPS\"; a rate is written TFLOP/s");
   CHECK(Message("p: 300 J\n", [](const Reader& root) { root.Power("p"); }) ==
