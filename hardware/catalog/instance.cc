@@ -29,9 +29,26 @@ std::optional<Link> ReadLink(const Reader& instance, std::string_view key) {
   return Link{link.Text("interconnect"), link.OptionalBandwidth("bandwidth")};
 }
 
+// A name of a cloud or of an instance, which scripts and names of files are
+// made of (calibrate/session/launch.h): nothing that a shell reads otherwise.
+std::string ReadName(const Reader& reader, std::string_view key) {
+  std::string name = reader.Text(key);
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("._+-").find(c) != std::string_view::npos;
+  });
+  if (!plain) {
+    reader.Fail(key,
+                fmt::format("expected letters, digits and any of . _ + -, got "
+                            "\"{}\"",
+                            name));
+  }
+  return name;
+}
+
 Instance ReadInstance(const Reader& reader) {
   Instance instance;
-  instance.name = reader.Text("name");
+  instance.name = ReadName(reader, "name");
   instance.device = reader.Text("device");
   instance.count = reader.Integer("count", 1, 1024);
   instance.vcpus = reader.Integer("vcpus", 1, 4096);
@@ -64,7 +81,7 @@ InstanceCatalog InstanceCatalog::Load(const std::string& directory) {
   InstanceCatalog catalog;
   for (const std::string& path : YamlFiles(directory)) {
     const Reader root = Reader::FromFile(path);
-    const std::string cloud = root.Text("cloud");
+    const std::string cloud = ReadName(root, "cloud");
     if (cloud != Stem(path)) {
       root.Fail("cloud",
                 fmt::format("expected \"{}\", the name of the file, got \"{}\"",

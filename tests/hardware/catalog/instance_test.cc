@@ -135,6 +135,10 @@ TEST_CASE("one bad instance file per message") {
   CHECK(message(good) == "no error");
   CHECK(message(good, "d") ==
         "c.yaml:1:8: cloud: expected \"c\", the name of the file, got \"d\"");
+  CHECK(message("instances:\n  - { name: \"a$(b)\", device: t4, count: 1, "
+                "vcpus: 4, memory: 16 GiB }\n") ==
+        "c.yaml:5:13: instances[0].name: expected letters, digits and any of "
+        ". _ + -, got \"a$(b)\"");
   CHECK(message(good + "  - { name: a, device: t4, count: 1, vcpus: 4, "
                        "memory: 16 GiB }\n") ==
         "c.yaml:6:13: instances[1].name: \"a\" stands twice; first at "
