@@ -115,6 +115,14 @@ class Docs(unittest.TestCase):
             with self.subTest(place(page)):
                 self.assertIn(f"({place(page)})", readme)
 
+    def test_the_map_names_every_header_of_the_model(self):
+        page = (ROOT / "docs/code.md").read_text(encoding="utf-8")
+        headers = sorted((ROOT / "model").glob("*.h"))
+        self.assertTrue(headers)
+        for header in headers:
+            with self.subTest(place(header)):
+                self.assertIn(f"`{place(header)}`", page)
+
     def test_every_field_of_a_workload_is_documented(self):
         if not TRAINFARE:
             self.skipTest("the command that lists them was not given")
