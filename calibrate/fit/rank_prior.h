@@ -2,7 +2,7 @@
 
 // What is believed of ranks that train together before a run over them is seen:
 // the same where a group of ranks is fitted (calibrate/fit/rank_fit.h) and
-// where all of a device are (calibrate/fit/joined_devices.h). Assumptions.
+// where all of a device are (calibrate/fit/joined_parameters.h). Assumptions.
 
 namespace trainfare::calibrate::internal {
 
