@@ -11,6 +11,7 @@
 #include "model/error.h"
 #include "trainer/device/device.h"
 #include "trainer/device/device_clock.h"
+#include "trainer/ranks/rank_records.h"
 #include "trainer/record/record.h"
 #include "trainer/runtime/signals.h"
 

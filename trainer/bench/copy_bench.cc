@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trainer/device/device.h"
-#include "trainer/ranks/communicator.h"
+#include "trainer/ranks/rank_records.h"
 #include "trainer/runtime/line_writer.h"
 #include "trainer/runtime/signals.h"
 #include "trainer/training/session.h"

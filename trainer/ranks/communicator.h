@@ -11,7 +11,6 @@
 
 #include "trainer/ranks/ranks.h"
 #include "trainer/runtime/aten.h"
-#include "trainer/runtime/line_writer.h"
 
 namespace trainfare::trainer {
 
@@ -87,10 +86,5 @@ class Communicator {
   RankPlace place_;
   std::unique_ptr<State> state_;  // null for one rank
 };
-
-// Where this rank's records go: to `path`, with "{rank}" in it replaced by its
-// number; null where it has none and rank 0 alone writes.
-std::unique_ptr<LineWriter> OpenRecords(std::string path,
-                                        const Communicator* ranks);
 
 }  // namespace trainfare::trainer

@@ -20,6 +20,7 @@
 #include "trainer/network/dropout.h"
 #include "trainer/network/encoder.h"
 #include "trainer/network/make_transformer.h"
+#include "trainer/ranks/rank_records.h"
 #include "trainer/runtime/failure.h"
 #include "trainer/runtime/line_writer.h"
 #include "trainer/runtime/signals.h"

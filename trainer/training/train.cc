@@ -15,6 +15,7 @@
 #include "trainer/device/device_memory.h"
 #include "trainer/network/dropout.h"
 #include "trainer/network/pretrained.h"
+#include "trainer/ranks/rank_records.h"
 #include "trainer/record/record.h"
 #include "trainer/runtime/line_writer.h"
 #include "trainer/runtime/signals.h"
