@@ -8,7 +8,6 @@ which stays as it is without them. Standard library alone.
 """
 
 import argparse
-import json
 import pathlib
 import tempfile
 

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import subprocess
-from pathlib import Path
 
 import counting
 import files

@@ -1,7 +1,6 @@
 """Answers in JSON fit their schemas, and schemas say units."""
 
 import re
-import time
 
 import json_schema
 import program

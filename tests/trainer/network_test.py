@@ -25,7 +25,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 # Six blocks of a third of BERT-base's width and a small vocabulary: as much

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import trainer_program
-from trainer_program import (REQUEST, TRAINER, Case, processor_seconds, run,
+from trainer_program import (REQUEST, TRAINER, Case, processor_seconds,
                              wait_for_processor, wait_for_threads)
 
 
