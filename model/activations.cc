@@ -1,6 +1,7 @@
 #include "model/activations.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "model/element_widths.h"
@@ -132,21 +133,22 @@ struct BlockActivations {
   int64_t decoder = 0;
   int64_t next_token = 0;
 
-  int64_t Of(const BlockParts& parts) const {
+  std::optional<int64_t> Find(const BlockParts& parts) const {
     for (const SortActivations& sort : sorts) {
       if (sort.parts == parts) return sort.bytes;
     }
-    return 0;
+    return std::nullopt;
   }
+  int64_t Of(const BlockParts& parts) const { return Find(parts).value_or(0); }
 };
 
-BlockActivations BlockActivationsOf(const Workload& w) {
+BlockActivations BlockActivationsOf(const Workload& w,
+                                    const BlockSorts& sorts) {
   const Architecture& a = w.architecture;
-  const int64_t layers = LayersWithBackward(w);
   BlockActivations blocks;
   blocks.input = w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide;
-  for (const BlocksAlike& sort :
-       BlocksByParts(a, a.layers - layers, a.layers)) {
+  blocks.sorts.reserve(sorts.all.size());
+  for (const BlocksAlike& sort : sorts.all) {
     blocks.sorts.push_back({sort.parts, LayerActivationBytes(w, sort.parts)});
   }
   if (w.architecture.two_sided())
@@ -158,22 +160,6 @@ BlockActivations BlockActivationsOf(const Workload& w) {
         (again ? blocks.input : LayerActivationBytes(w, a.experts > 0));
   }
   return blocks;
-}
-
-// Blocks of each sort that keep what they keep, and those computed again, which
-// are the lowest.
-struct KeptBlocks {
-  int64_t again = 0;
-  std::vector<BlocksAlike> sorts;
-};
-
-KeptBlocks KeptBlocksOf(const Workload& w) {
-  const Architecture& a = w.architecture;
-  const int64_t layers = LayersWithBackward(w);
-  KeptBlocks kept;
-  kept.again = BlocksComputedAgain(w);
-  kept.sorts = BlocksByParts(a, a.layers - layers + kept.again, a.layers);
-  return kept;
 }
 
 // One block in full, with what it gives and the gradient of that, when it has
@@ -200,13 +186,14 @@ int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
              : blocks.decoder;
 }
 
-int64_t KeptByAll(const Workload& w, const BlockActivations& blocks) {
+int64_t KeptByAll(const Workload& w,
+                  const BlockSorts& sorts,
+                  const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
-  const KeptBlocks kept = KeptBlocksOf(w);
-  int64_t bytes = kept.again * blocks.input +
+  int64_t bytes = sorts.again * blocks.input +
                   a.decoder_layers * KeptByDecoder(w, blocks) +
                   a.next_token_blocks * blocks.next_token;
-  for (const BlocksAlike& sort : kept.sorts) {
+  for (const BlocksAlike& sort : sorts.kept) {
     bytes += sort.count * blocks.Of(sort.parts);
   }
   return bytes;
@@ -214,14 +201,15 @@ int64_t KeptByAll(const Workload& w, const BlockActivations& blocks) {
 
 // What of the blocks' is on the device: all, or of two blocks, which are still
 // on their way to the host.
-int64_t BlocksOnDevice(const Workload& w, const BlockActivations& blocks) {
-  const int64_t all = KeptByAll(w, blocks);
+int64_t BlocksOnDevice(const Workload& w,
+                       const BlockSorts& sorts,
+                       const BlockActivations& blocks) {
+  const int64_t all = KeptByAll(w, sorts, blocks);
   if (!w.parallel.offload_activations) return all;
-  const KeptBlocks kept = KeptBlocksOf(w);
-  int64_t one = std::max({kept.again > 0 ? blocks.input : 0,
+  int64_t one = std::max({sorts.again > 0 ? blocks.input : 0,
                           KeptByDecoder(w, blocks),
                           blocks.next_token});
-  for (const BlocksAlike& sort : kept.sorts) {
+  for (const BlocksAlike& sort : sorts.kept) {
     one = std::max(one, blocks.Of(sort.parts));
   }
   return std::min(all, 2 * one);
@@ -241,20 +229,24 @@ int64_t InputsOfFrozenBlocks(const Workload& w) {
 }
 
 LowestBlockBytes LowestBlockOf(const Workload& w,
-                               const BlockActivations& blocks) {
+                               const BlockActivations& blocks,
+                               int64_t one_pass) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.tokens();
   const BlockParts parts =
-      a.parts_of(std::min(a.layers - LayersWithBackward(w), a.layers - 1));
+      a.parts_of(std::min(w.trainable.frozen_layers, a.layers - 1));
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
   // What the passes behind this one keep.
-  const int64_t one_pass = BlocksOnDevice(w, blocks);
   block.held += std::max<int64_t>(0, UnderWay(w, one_pass) - one_pass);
-  block.held += BlocksComputedAgain(w) > 0
-                    ? w.part.OfTokens(w.tokens()) * a.hidden * Widths(w).wide +
-                          BlockAnewBytes(w, blocks)
-                    : LayerActivationBytes(w, parts) + PartsAnewBytes(w, parts);
+  if (BlocksComputedAgain(w) > 0) {
+    block.held += blocks.input + BlockAnewBytes(w, blocks);
+  } else {
+    // One without a backward pass is not among them.
+    const std::optional<int64_t> kept = blocks.Find(parts);
+    block.held += (kept ? *kept : LayerActivationBytes(w, parts)) +
+                  PartsAnewBytes(w, parts);
+  }
   block.held += InputsOfFrozenBlocks(w);
   block.made = BlockGradientBytes(w, parts);
   return block;
@@ -278,13 +270,30 @@ int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   return bytes + between * a.embedding_width() * width.mask;
 }
 
+BlockSorts BlockSortsOf(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const int64_t lowest = w.trainable.frozen_layers;
+  BlockSorts sorts;
+  sorts.again = BlocksComputedAgain(w);
+  sorts.all = BlocksByParts(a, lowest, a.layers);
+  sorts.kept = sorts.again == 0
+                   ? sorts.all
+                   : BlocksByParts(a, lowest + sorts.again, a.layers);
+  return sorts;
+}
+
 ActivationBytes Activations(const Workload& w) {
+  return Activations(w, BlockSortsOf(w));
+}
+
+ActivationBytes Activations(const Workload& w, const BlockSorts& sorts) {
   const int64_t source = w.tokens();
   const int64_t target = w.decoder_tokens();
-  const BlockActivations blocks = BlockActivationsOf(w);
+  const BlockActivations blocks = BlockActivationsOf(w, sorts);
+  const int64_t on_device = BlocksOnDevice(w, sorts, blocks);
   ActivationBytes result;
   // Frozen embeddings keep nothing.
-  result.kept = UnderWay(w, BlocksOnDevice(w, blocks));
+  result.kept = UnderWay(w, on_device);
   result.head = HeadBytes(w);
   if (EmbeddingsTrain(w)) {
     result.kept += UnderWay(w, EmbeddingBytes(w, source));
@@ -296,7 +305,7 @@ ActivationBytes Activations(const Workload& w) {
           ? BlockAnewBytes(w, blocks)
           : PartsAnewBytes(w,
                            w.architecture.parts_of(w.architecture.layers - 1));
-  result.lowest = LowestBlockOf(w, blocks);
+  result.lowest = LowestBlockOf(w, blocks, on_device);
   return result;
 }
 
@@ -314,7 +323,7 @@ int64_t DecoderLayerActivationBytes(const Workload& w) {
 
 int64_t KeptByBlock(const Workload& w, int64_t block) {
   const Architecture& a = w.architecture;
-  const BlockActivations blocks = BlockActivationsOf(w);
+  const BlockActivations blocks = BlockActivationsOf(w, BlockSortsOf(w));
   const int64_t frozen = w.trainable.frozen_layers;
   if (block < frozen) return 0;
   if (block >= a.layers + a.decoder_layers) return blocks.next_token;
@@ -324,7 +333,8 @@ int64_t KeptByBlock(const Workload& w, int64_t block) {
 }
 
 int64_t KeptByBlocks(const Workload& w) {
-  return KeptByAll(w, BlockActivationsOf(w));
+  const BlockSorts sorts = BlockSortsOf(w);
+  return KeptByAll(w, sorts, BlockActivationsOf(w, sorts));
 }
 
 }  // namespace trainfare::model

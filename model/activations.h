@@ -4,6 +4,7 @@
 // rank. docs/models/memory.md derives them.
 
 #include <cstdint>
+#include <vector>
 
 #include "model/architecture.h"
 #include "model/workload.h"
@@ -44,6 +45,18 @@ struct ActivationBytes {
 
 int64_t EmbeddingBytes(const Workload& workload, int64_t tokens);
 
+// A rank's blocks that have a backward pass, by their parts: all, and those that
+// keep what they keep, without the lowest, which are computed again. They hang
+// on no batch.
+struct BlockSorts {
+  std::vector<BlocksAlike> all;
+  std::vector<BlocksAlike> kept;
+  int64_t again = 0;
+};
+BlockSorts BlockSortsOf(const Workload& workload);
+
 ActivationBytes Activations(const Workload& workload);
+// The same of a workload with these.
+ActivationBytes Activations(const Workload& workload, const BlockSorts& sorts);
 
 }  // namespace trainfare::model

@@ -12,26 +12,28 @@
 namespace trainfare::model {
 namespace {
 
+enum class TensorDetail { kCounts, kTensors };
+
 // Counts the tensors of one block after another, and lists them where that is
-// asked for: a prediction counts at every step, and equal blocks only once.
+// asked for: a prediction counts at every step, without their names, and equal
+// blocks only once.
+template <TensorDetail kOf>
 class TensorLister {
  public:
-  enum class Detail { kCounts, kTensors };
-  TensorLister(const Architecture& a, Detail detail)
-      : a_(a), listed_(detail == Detail::kTensors) {}
+  static constexpr bool kListed = kOf == TensorDetail::kTensors;
+  explicit TensorLister(const Architecture& a) : a_(a) {}
 
-  bool listed() const { return listed_; }
   void SetLayer(int64_t layer) { layer_ = layer; }
   // What follows stands so often in the model; of a list always once.
   void SetTimes(int64_t times) {
-    ENSURE(times == 1 || !listed_, "every tensor of a list stands for itself");
+    ENSURE(times == 1 || !kListed, "every tensor of a list stands for itself");
     times_ = times;
   }
   void Add(std::string_view module, int64_t elements, int64_t columns = 1) {
     count_ += times_;
     elements_ += times_ * elements;
     if (columns > 1) matrix_elements_ += times_ * elements;
-    if (listed_) {
+    if constexpr (kListed) {
       tensors_.push_back(
           {module, elements, layer_, columns, in_routed_expert_});
     }
@@ -214,9 +216,9 @@ class TensorLister {
     if (experts) {
       Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
       const int64_t times = times_;
-      if (!listed_) times_ *= a_.experts;
+      if (!kListed) times_ *= a_.experts;
       in_routed_expert_ = true;
-      for (int64_t i = 0; i < (listed_ ? a_.experts : 1); ++i) {
+      for (int64_t i = 0; i < (kListed ? a_.experts : 1); ++i) {
         Expert("experts.gate",
                "experts.in",
                "experts.out",
@@ -271,7 +273,6 @@ class TensorLister {
 
  private:
   const Architecture& a_;
-  bool listed_;
   int64_t layer_ = 0;
   bool in_routed_expert_ = false;
   int64_t times_ = 1;
@@ -281,7 +282,8 @@ class TensorLister {
   std::vector<ParameterTensor> tensors_;
 };
 
-void AddEmbeddings(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddEmbeddings(const Architecture& a, List& list) {
   if (!a.looks_up_tokens) return;
   list.SetLayer(0);
   list.Add("word_embeddings", a.vocabulary * a.word_width(), a.word_width());
@@ -305,7 +307,8 @@ void AddEmbeddings(const Architecture& a, TensorLister& list) {
   }
 }
 
-void AddHead(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddHead(const Architecture& a, List& list) {
   switch (a.head) {
     case Head::kSequenceClassification:
       if (a.classifier_dense) {
@@ -353,10 +356,10 @@ void AddHead(const Architecture& a, TensorLister& list) {
 // what all share, and experts begin behind the dense ones. One block of a list,
 // or where blocks of several sorts take turns.
 int64_t EqualBlocks(const Architecture& a,
-                    const TensorLister& list,
+                    bool listed,
                     int64_t index,
                     int64_t blocks) {
-  if (list.listed() || index == 0 || a.expert_period > 1 || a.other_blocks() ||
+  if (listed || index == 0 || a.expert_period > 1 || a.other_blocks() ||
       a.attention_differs()) {
     return 1;
   }
@@ -365,15 +368,15 @@ int64_t EqualBlocks(const Architecture& a,
 }
 
 // One side: `blocks` above the layer `below`, each as `add_block` has it.
-template <typename AddBlock>
+template <class AddBlock, class List>
 void AddSide(const Architecture& a,
              int64_t below,
              int64_t blocks,
              const AddBlock& add_block,
-             TensorLister& list) {
+             List& list) {
   int64_t run = 1;
   for (int64_t i = 0; i < blocks; i += run) {
-    run = EqualBlocks(a, list, i, blocks);
+    run = EqualBlocks(a, List::kListed, i, blocks);
     list.SetLayer(below + i + 1);
     list.SetTimes(run);
     if (a.position_kind == PositionKind::kRelative &&
@@ -387,7 +390,8 @@ void AddSide(const Architecture& a,
 
 // The encoder, or a model of one side. Shared weights are those of the lowest
 // block, whose pass backward is the last that adds to their gradients.
-void AddBlocks(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddBlocks(const Architecture& a, List& list) {
   std::optional<Architecture> full;
   if (a.attention_differs()) full = WithFullAttention(a);
   const auto add_block = [&](int64_t i) {
@@ -408,7 +412,8 @@ void AddBlocks(const Architecture& a, TensorLister& list) {
   AddSide(a, 0, a.shared_blocks ? 1 : a.layers, add_block, list);
 }
 
-void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddDecoderBlocks(const Architecture& a, List& list) {
   const auto add_block = [&](int64_t) {
     list.SelfAttention();
     list.CrossAttention();
@@ -420,9 +425,10 @@ void AddDecoderBlocks(const Architecture& a, TensorLister& list) {
 // Each has the norms of both inputs, the product that joins them, attention and
 // a feed-forward as the last ones are, and a norm; embeddings and logits are the
 // model's own.
-void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddNextTokenBlocks(const Architecture& a, List& list) {
   const int64_t blocks = a.next_token_weights();
-  const int64_t run = list.listed() ? 1 : blocks;
+  const int64_t run = List::kListed ? 1 : blocks;
   for (int64_t i = 0; i < blocks; i += run) {
     list.SetLayer(a.layers + a.decoder_layers + i + 1);
     list.SetTimes(run);
@@ -436,7 +442,8 @@ void AddNextTokenBlocks(const Architecture& a, TensorLister& list) {
   list.SetTimes(1);
 }
 
-void AddAll(const Architecture& a, TensorLister& list) {
+template <class List>
+void AddAll(const Architecture& a, List& list) {
   AddEmbeddings(a, list);
   AddBlocks(a, list);
   if (a.decoder_layers > 0 && a.closing_norm()) {  // a side has its own
@@ -586,38 +593,38 @@ std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
 }
 
 std::vector<ParameterTensor> ParameterTensorsOf(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kTensors);
+  TensorLister<TensorDetail::kTensors> list(a);
   AddAll(a, list);
   return list.Take();
 }
 
 std::vector<ParameterTensor> HeadTensorsOf(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kTensors);
+  TensorLister<TensorDetail::kTensors> list(a);
   list.SetLayer(a.blocks() + 1);
   AddHead(a, list);
   return list.Take();
 }
 
 int64_t ParameterTensorCount(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kCounts);
+  TensorLister<TensorDetail::kCounts> list(a);
   AddAll(a, list);
   return list.count();
 }
 
 int64_t HeadParameters(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kCounts);
+  TensorLister<TensorDetail::kCounts> list(a);
   AddHead(a, list);
   return list.elements();
 }
 
 int64_t TotalParameters(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kCounts);
+  TensorLister<TensorDetail::kCounts> list(a);
   AddAll(a, list);
   return list.elements();
 }
 
 int64_t BlockMatrixElements(const Architecture& a) {
-  TensorLister list(a, TensorLister::Detail::kCounts);
+  TensorLister<TensorDetail::kCounts> list(a);
   AddBlocks(a, list);
   AddDecoderBlocks(a, list);
   AddNextTokenBlocks(a, list);

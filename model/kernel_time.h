@@ -48,11 +48,11 @@ ExposedTime<T> KernelTime(Seconds<T> compute,
 
 // The same with w = 1: all of the shorter is hidden.
 template <class T>
-ExposedTime<T> RooflineTime(Seconds<T> compute,
-                            Seconds<T> memory,
-                            Seconds<T> fixed) {
-  (memory < compute ? memory : compute) = Seconds<T>();
-  return {compute, memory, fixed};
+ExposedTime<T> RooflineTime(const Seconds<T>& compute,
+                            const Seconds<T>& memory,
+                            const Seconds<T>& fixed) {
+  if (memory < compute) return {compute, Seconds<T>(), fixed};
+  return {Seconds<T>(), memory, fixed};
 }
 
 // Share of a bandwidth that transfers of limited size can reach, by Little's

@@ -17,7 +17,7 @@ namespace {
 // At the worst moment.
 MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
-  const ActivationBytes activations = Activations(w);
+  const ActivationBytes activations = Activations(w, rank.blocks());
   const std::array moments = {rank.Loss(activations),
                               rank.ForwardEnd(activations),
                               rank.LastBlock(activations),

@@ -82,6 +82,9 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
 
 // So many blocks from one on have the same parts.
 int64_t AlikeFrom(const Architecture& a, int64_t block) {
+  const bool all =
+      a.experts == 0 && !a.other_blocks() && !a.attention_differs();
+  if (all) return a.layers - block;
   const BlockParts parts = a.parts_of(block);
   int64_t end = block + 1;
   while (end < a.layers && a.parts_of(end) == parts) ++end;

@@ -37,6 +37,7 @@ constexpr BlockParts kSeesAll{Mixer::kAttention,
 // Every expert that is routed to has adapters of its own.
 template <class With>
 void ForEachAdapted(const Workload& w, const With& with) {
+  if (w.trainable.lora_rank == 0) return;
   const Architecture& a = w.architecture;
   const int64_t with_experts = a.expert_layers();
   const auto each = [&](const std::vector<AdaptedMatrix>& matrices,

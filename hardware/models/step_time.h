@@ -49,13 +49,11 @@ struct PhaseTime {
     return *this;
   }
   friend PhaseTime operator*(const PhaseTime& phase, double times) {
-    PhaseTime scaled = phase;
-    scaled.matrix = phase.matrix * times;
-    scaled.vector = phase.vector * times;
-    scaled.memory = phase.memory * times;
-    scaled.spill = phase.spill * times;
-    scaled.overhead = phase.overhead * times;
-    return scaled;
+    return {phase.matrix * times,
+            phase.vector * times,
+            phase.memory * times,
+            phase.spill * times,
+            phase.overhead * times};
   }
 };
 
@@ -69,12 +67,10 @@ struct PassUnits {
   model::Seconds<T> head;
 
   friend PassUnits operator*(const PassUnits& units, double times) {
-    PassUnits scaled;
-    scaled.embeddings = units.embeddings * times;
-    scaled.layer = units.layer * times;
-    scaled.decoder_layer = units.decoder_layer * times;
-    scaled.head = units.head * times;
-    return scaled;
+    return {units.embeddings * times,
+            units.layer * times,
+            units.decoder_layer * times,
+            units.head * times};
   }
 };
 
@@ -95,14 +91,12 @@ struct StepTime {
     return forward.total() + backward.total() + optimizer.total() + other;
   }
   friend StepTime operator*(const StepTime& step, double times) {
-    StepTime scaled;
-    scaled.forward = step.forward * times;
-    scaled.backward = step.backward * times;
-    scaled.optimizer = step.optimizer * times;
-    scaled.other = step.other * times;
-    scaled.forward_units = step.forward_units * times;
-    scaled.backward_units = step.backward_units * times;
-    return scaled;
+    return {step.forward * times,
+            step.backward * times,
+            step.optimizer * times,
+            step.other * times,
+            step.forward_units * times,
+            step.backward_units * times};
   }
 };
 
@@ -156,9 +150,13 @@ template <class T>
 void AddKernel(PhaseTime<T>& phase,
                const model::Kernel& kernel,
                const model::ExposedTime<T>& exposed) {
+  // No copy of a time that is added as it is: a scalar may be a long row.
   const auto add = [&](model::Seconds<T>& sum, const model::Seconds<T>& once) {
-    sum += kernel.launches == 1 ? once
-                                : once * static_cast<double>(kernel.launches);
+    if (kernel.launches == 1) {
+      sum += once;
+    } else {
+      sum += once * static_cast<double>(kernel.launches);
+    }
   };
   add(kernel.matrix_flops > 0 ? phase.matrix : phase.vector, exposed.compute);
   add(phase.memory, exposed.memory);
@@ -202,15 +200,21 @@ StepTime<T> SumSegments(const model::Workload& workload,
   step.other = other;
   for (const model::Segment& segment : kernels.segments) {
     const PhaseTime<T> time = time_of(segment);
-    const auto passes =
-        static_cast<double>(model::PassesInStep(workload, segment));
+    const int64_t passes = model::PassesInStep(workload, segment);
+    const auto add = [&](PhaseTime<T>& sum) {
+      if (passes == 1) {
+        sum += time;
+      } else {
+        sum += time * static_cast<double>(passes);
+      }
+    };
     switch (segment.phase) {
       case model::Phase::kForward:
-        step.forward += time * passes;
+        add(step.forward);
         RecordUnit(segment, time.total(), step.forward_units);
         break;
       case model::Phase::kBackward:
-        step.backward += time * passes;
+        add(step.backward);
         RecordUnit(segment, time.total(), step.backward_units);
         break;
       case model::Phase::kOptimizer:

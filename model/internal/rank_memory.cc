@@ -152,6 +152,7 @@ RankMemory::RankMemory(const Workload& w,
       divided_(shares_ && ShardsParameters(w.parallel)),
       updates_(w.work == Work::kTraining &&
                w.parallel.offload == Offload::kNone),
+      blocks_(BlockSortsOf(w)),
       gathered_(GatheredOf(w)),
       elements_(ParametersInAll(w)),
       quantised_(QuantisedElements(w)),

@@ -61,6 +61,8 @@ class RankMemory {
  public:
   RankMemory(const Workload& w, const MemorySurroundings& surroundings);
 
+  const BlockSorts& blocks() const { return blocks_; }
+
   Moment ForwardPass() const;
   // Of training, whose narrow copies of weights may not outlive it.
   Moment ForwardEnd(const ActivationBytes& activations) const;
@@ -132,6 +134,7 @@ class RankMemory {
   bool shares_;   // the state is divided over ranks, or with the host
   bool divided_;  // and so are the parameters
   bool updates_;  // here, not on the host
+  BlockSorts blocks_;
   Gathered gathered_;
   // Elements: of all parameters, adapters included; of these, those of matrices
   // beside adapters that are kept in few bits; those that train, and of them

@@ -5,11 +5,12 @@
 // transfers cannot fill the memory pipe (Little's law).
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "hardware/catalog/device.h"
 #include "hardware/catalog/kind_facts.h"
@@ -115,7 +116,7 @@ class GpuProducts {
   // more efficient than its kind's draws less for each.
   model::Seconds<T> Time(const model::Kernel& kernel,
                          const TileChoice& choice) {
-    const Fed& fed = FedBy(kernel, choice);
+    const Fed fed = FedBy(kernel, choice);
     T rate = fed.rate;
     double filled = 1.0;
     if (FusedOnChip(rates_, kernel)) {
@@ -146,7 +147,7 @@ class GpuProducts {
   }
   // What a product gets of the engine's rate beside its tiles: all, what small
   // ones get, and what those over chunks do.
-  enum Group { kSingle, kBatched, kChunks, kGroups };
+  enum Group { kSingle, kBatched, kChunks };
   Group GroupOf(const model::Kernel& kernel) const {
     // On the lanes a batched product is as fast as its tiles.
     if (rates_.engine == GpuEngine::kLanes) return kSingle;
@@ -159,29 +160,39 @@ class GpuProducts {
     if (group == kChunks) rate *= p_[kGpuChunkGemmRatio] * rates_.synchronous;
     return rate;
   }
-  const Fed& FedBy(const model::Kernel& kernel, const TileChoice& choice) {
-    const Group group = GroupOf(kernel);
+  Fed FedBy(const model::Kernel& kernel, const TileChoice& choice) {
     const bool depends =
         rates_.most && kernel.kind != model::KernelKind::kAttention;
-    const auto alignment =
-        static_cast<size_t>(depends ? AlignmentOf(kernel, rates_.element_bytes)
-                                    : RowAlignment::kFull);
-    std::optional<Fed>& fed = fed_[group][alignment][choice.index];
-    if (!fed) {
-      T rate = RateOf(group);
-      if (alignment > 0) rate = Capped(rate, (*rates_.most)[alignment]);
-      fed = Fed{rate,
-                FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
+    const RowAlignment alignment =
+        depends ? AlignmentOf(kernel, rates_.element_bytes)
+                : RowAlignment::kFull;
+    const Feed feed{GroupOf(kernel), alignment, choice.index};
+    for (const auto& [known, fed] : fed_) {
+      if (known == feed) return fed;
     }
-    return *fed;
+    T rate = RateOf(feed.group);
+    if (alignment != RowAlignment::kFull) {
+      rate = Capped(rate, (*rates_.most)[static_cast<size_t>(alignment)]);
+    }
+    const Fed fed{rate,
+                  FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
+    fed_.emplace_back(feed, fed);
+    return fed;
   }
+
+  // What a product's rate hangs on besides its share of whole waves.
+  struct Feed {
+    Group group;
+    RowAlignment alignment;
+    size_t tile;
+    friend bool operator==(const Feed&, const Feed&) = default;
+  };
 
   const GpuRates& rates_;
   const GpuTerms<T>& terms_;
   std::span<const T> p_;
-  // By the group, the alignment and the tile.
-  using OfTiles = std::array<std::optional<Fed>, kMostTiles>;
-  std::array<std::array<OfTiles, kRowAlignments>, kGroups> fed_{};
+  // A step has few of them.
+  std::vector<std::pair<Feed, Fed>> fed_;
 };
 
 // Bytes that a reduction reads beyond those counted, since its result waits for

@@ -164,7 +164,9 @@ StepTime<T> GpuStepSlowed(const Device& device,
           AddKernel(time, kernel, once.exposed);
           map.Append(launch, once.total, kernel.launches);
         }
-        time = time * static_cast<double>(segment.repeat);
+        if (segment.repeat > 1) {
+          time = time * static_cast<double>(segment.repeat);
+        }
         const model::Seconds<T> before = queue.ready;
         queue.Apply(map.Repeated(segment.repeat));
         const model::Seconds<T> waited = (queue.ready - before) - time.total();
