@@ -20,8 +20,10 @@ using internal::AttentionBytes;
 using internal::ConvolutionBytes;
 using internal::DeltaRuleBytes;
 using internal::FeedForwardBytes;
+using internal::KeepsInput;
 using internal::KeptProductBytes;
 using internal::kStatistics;
+using internal::LayerInputBytes;
 using internal::NormElementBytes;
 using internal::RepeatedHeadBytes;
 using internal::ScoreBytes;
@@ -86,9 +88,10 @@ int64_t WholeLayerBytes(const Workload& w, const BlockParts& parts) {
     bytes += ConvolutionBytes(w, w.tokens());
   }
   if (parts.feed_forward != FeedForwardKind::kNone) {
-    bytes += FeedForwardBytes(w, w.tokens(), parts.experts());
+    bytes += FeedForwardBytes(
+        WorkloadOfParts(w, parts).get(), w.tokens(), parts.experts());
   }
-  return bytes;
+  return bytes + LayerInputBytes(w, w.tokens());
 }
 
 // Of a block whose operations are computed again: its input, and the results of
@@ -186,11 +189,25 @@ int64_t KeptByDecoder(const Workload& w, const BlockActivations& blocks) {
              : blocks.decoder;
 }
 
+// Keys and values that blocks above attend by, one of each sort, of blocks that
+// are computed again: they stay.
+int64_t SharedKeyBytes(const Workload& w, int64_t again) {
+  const Architecture& a = w.architecture;
+  const int64_t below = a.layers - a.shared_key_value_layers;
+  if (below == a.layers || w.trainable.frozen_layers + again < below) return 0;
+  int64_t width = 0;
+  for (const BlocksAlike& sort : BlocksByParts(a, below, a.layers)) {
+    const Architecture of = WithParts(a, sort.parts);
+    width += of.key_width() + of.value_width();
+  }
+  return w.tokens() * width * Widths(w).element;
+}
+
 int64_t KeptByAll(const Workload& w,
                   const BlockSorts& sorts,
                   const BlockActivations& blocks) {
   const Architecture& a = w.architecture;
-  int64_t bytes = sorts.again * blocks.input +
+  int64_t bytes = sorts.again * blocks.input + SharedKeyBytes(w, sorts.again) +
                   a.decoder_layers * KeptByDecoder(w, blocks) +
                   a.next_token_blocks * blocks.next_token;
   for (const BlocksAlike& sort : sorts.kept) {
@@ -237,6 +254,7 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
       a.parts_of(std::min(w.trainable.frozen_layers, a.layers - 1));
   LowestBlockBytes block;
   block.held = EmbeddingsTrain(w) ? EmbeddingBytes(w, tokens) : 0;
+  block.held += LayerEmbeddingBytes(w) + LayerEmbeddingGradientBytes(w);
   // What the passes behind this one keep.
   block.held += std::max<int64_t>(0, UnderWay(w, one_pass) - one_pass);
   if (BlocksComputedAgain(w) > 0) {
@@ -253,6 +271,28 @@ LowestBlockBytes LowestBlockOf(const Workload& w,
 }
 
 }  // namespace
+
+int64_t LayerEmbeddingBytes(const Workload& w) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  if (a.layer_embedding_size == 0) return 0;
+  const int64_t elements = w.tokens() * a.layer_table_width();
+  int64_t bytes = elements * width.wide;
+  if (!LayerEmbeddingsTrain(w)) return bytes;
+  bytes += elements * NormElementBytes(w, width.element) +
+           elements / a.layer_embedding_size * kStatistics;
+  if (KeepsInput(w, &LoraMatrices::layer_embeddings)) {
+    bytes += w.tokens() * a.hidden * width.element;
+  }
+  return bytes;
+}
+
+int64_t LayerEmbeddingGradientBytes(const Workload& w) {
+  if (!LayerEmbeddingsTrain(w)) return 0;
+  const int64_t sums = OperationByOperation(w.stack) ? 2 : 1;
+  return sums * w.tokens() * w.architecture.layer_table_width() *
+         Widths(w).wide;
+}
 
 int64_t EmbeddingBytes(const Workload& w, int64_t tokens) {
   const Widths width(w);
@@ -294,6 +334,7 @@ ActivationBytes Activations(const Workload& w, const BlockSorts& sorts) {
   ActivationBytes result;
   // Frozen embeddings keep nothing.
   result.kept = UnderWay(w, on_device);
+  result.kept += UnderWay(w, LayerEmbeddingBytes(w));
   result.head = HeadBytes(w);
   if (EmbeddingsTrain(w)) {
     result.kept += UnderWay(w, EmbeddingBytes(w, source));

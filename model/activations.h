@@ -45,6 +45,12 @@ struct ActivationBytes {
 
 int64_t EmbeddingBytes(const Workload& workload, int64_t tokens);
 
+// Of embeddings of blocks: those of all, which stay until the lowest block is
+// through, and what their own gradients ask for; and these gradients on the way
+// down, beside which autograd makes those of one block as wide.
+int64_t LayerEmbeddingBytes(const Workload& workload);
+int64_t LayerEmbeddingGradientBytes(const Workload& workload);
+
 // A rank's blocks that have a backward pass, by their parts: all, and those that
 // keep what they keep, without the lowest, which are computed again. They hang
 // on no batch.

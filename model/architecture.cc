@@ -72,8 +72,10 @@ class TensorLister {
     } else {
       Linear(
           "attention.self.query", a.hidden, a.query_projection_width(), bias);
-      Linear("attention.self.key", a.hidden, a.key_width(), bias);
-      if (!a.shares_keys()) {
+      if (a.key_projection_width() > 0) {
+        Linear("attention.self.key", a.hidden, a.key_width(), bias);
+      }
+      if (a.value_projection_width() > 0) {
         Linear("attention.self.value", a.hidden, a.value_width(), bias);
       }
     }
@@ -98,6 +100,7 @@ class TensorLister {
     const bool shared = a.query_key_norm == QueryKeyNorm::kHead;
     NormOf("attention.self.query_norm",
            shared ? a.query_head_size() : a.query_width());
+    if (a.borrows_keys()) return;
     NormOf("attention.self.key_norm",
            shared ? a.query_head_size() : a.key_width());
   }
@@ -213,6 +216,10 @@ class TensorLister {
     Norms("conv.LayerNorm");
   }
   void FeedForward(bool experts = false) {
+    FeedForward(experts, a_.intermediate);
+  }
+  // `intermediate`: of one that is dense.
+  void FeedForward(bool experts, int64_t intermediate) {
     if (experts) {
       Linear("router", a_.hidden, a_.scored_experts(), a_.router_bias);
       const int64_t times = times_;
@@ -249,7 +256,7 @@ class TensorLister {
              "intermediate.dense",
              "output.dense",
              a_.hidden,
-             a_.intermediate,
+             intermediate,
              a_.feed_forward_bias);
       if (a_.activation == Activation::kXielu) {
         Add("activation.alpha_p", 1);
@@ -257,6 +264,14 @@ class TensorLister {
       }
     }
     if (!a_.shared_norm) Norms("output.LayerNorm");
+  }
+  // Gemma4TextDecoderLayer of Transformers: per_layer_input_gate,
+  // per_layer_projection, post_per_layer_input_norm.
+  void LayerInput() {
+    if (a_.layer_embedding_size == 0) return;
+    Linear("layer_input.gate", a_.hidden, a_.layer_embedding_size, false);
+    Linear("layer_input.projection", a_.layer_embedding_size, a_.hidden, false);
+    LayerNorm("layer_input.LayerNorm");
   }
   void ExpertNorms() {
     Add("router.scale", a_.hidden);
@@ -305,6 +320,19 @@ void AddEmbeddings(const Architecture& a, List& list) {
                 a.hidden,
                 a.family == Family::kEncoder);
   }
+}
+
+// What all blocks have of embeddings of their own: the table, and what makes
+// as much of what the lowest block is given (embed_tokens_per_layer,
+// per_layer_model_projection and its norm).
+template <class List>
+void AddLayerEmbeddings(const Architecture& a, List& list) {
+  if (a.layer_embedding_size == 0) return;
+  const int64_t width = a.layer_table_width();
+  list.SetLayer(0);
+  list.Add("layer_embeddings", a.layer_table_rows() * width, width);
+  list.Linear("layer_embeddings.projection", a.hidden, width, false);
+  list.NormOf("layer_embeddings.LayerNorm", a.layer_embedding_size);
 }
 
 template <class List>
@@ -360,7 +388,7 @@ int64_t EqualBlocks(const Architecture& a,
                     int64_t index,
                     int64_t blocks) {
   if (listed || index == 0 || a.expert_period > 1 || a.other_blocks() ||
-      a.attention_differs()) {
+      a.blocks_differ()) {
     return 1;
   }
   const bool dense = a.experts > 0 && index < a.dense_layers;
@@ -392,12 +420,20 @@ void AddSide(const Architecture& a,
 // block, whose pass backward is the last that adds to their gradients.
 template <class List>
 void AddBlocks(const Architecture& a, List& list) {
-  std::optional<Architecture> full;
-  if (a.attention_differs()) full = WithFullAttention(a);
+  std::array<std::optional<Architecture>, 4> others;
+  const auto of_parts = [&](const BlockParts& parts) -> const Architecture& {
+    if (!parts.sees_all && !parts.borrows_keys) return a;
+    const size_t number =
+        (parts.sees_all ? 2U : 0U) + (parts.borrows_keys ? 1U : 0U);
+    std::optional<Architecture>& other = others[number];
+    if (!other) other = WithParts(a, parts);
+    return *other;
+  };
   const auto add_block = [&](int64_t i) {
     const BlockParts parts = a.parts_of(i);
+    const Architecture& of = of_parts(parts);
     if (parts.mixer == Mixer::kAttention) {
-      list.SelfAttention(parts.sees_all ? *full : a, a.first_norm || i > 0);
+      list.SelfAttention(of, a.first_norm || i > 0);
     } else if (parts.mixer == Mixer::kStateSpace) {
       list.StateSpace();
     } else if (parts.mixer == Mixer::kDeltaRule) {
@@ -406,8 +442,9 @@ void AddBlocks(const Architecture& a, List& list) {
       list.Convolution();
     }
     if (parts.feed_forward != FeedForwardKind::kNone) {
-      list.FeedForward(parts.experts());
+      list.FeedForward(parts.experts(), of.intermediate);
     }
+    list.LayerInput();
   };
   AddSide(a, 0, a.shared_blocks ? 1 : a.layers, add_block, list);
 }
@@ -445,6 +482,7 @@ void AddNextTokenBlocks(const Architecture& a, List& list) {
 template <class List>
 void AddAll(const Architecture& a, List& list) {
   AddEmbeddings(a, list);
+  AddLayerEmbeddings(a, list);
   AddBlocks(a, list);
   if (a.decoder_layers > 0 && a.closing_norm()) {  // a side has its own
     list.LayerNorm("encoder.final_layer_norm");
@@ -492,6 +530,8 @@ BlockParts Architecture::parts_of(int64_t block) const {
   BlockParts parts = TransformerBlock(has_experts(block));
   parts.sees_all = attention_differs() &&
                    full_layers_below(block + 1) > full_layers_below(block);
+  parts.borrows_keys =
+      shared_key_value_layers > 0 && block >= layers - shared_key_value_layers;
   if (!other_blocks()) return parts;
   const bool widens =
       feed_forwards_below(block + 1) > feed_forwards_below(block);
@@ -533,9 +573,19 @@ Architecture WithFullAttention(Architecture a) {
   return a;
 }
 
+Architecture WithParts(Architecture a, const BlockParts& parts) {
+  if (parts.sees_all) a = WithFullAttention(std::move(a));
+  if (parts.borrows_keys) {
+    a.shared_key_value_layers = a.layers;
+    if (a.upper_intermediate > 0) a.intermediate = a.upper_intermediate;
+    a.upper_intermediate = 0;
+  }
+  return a;
+}
+
 namespace {
 
-// Of a model whose blocks that see all differ from the others.
+// Of a model whose blocks differ in attention or in what makes their keys.
 std::vector<BlocksAlike> BlocksByAttention(const Architecture& a,
                                            int64_t first,
                                            int64_t end) {
@@ -560,7 +610,7 @@ std::vector<BlocksAlike> BlocksByAttention(const Architecture& a,
 std::vector<BlocksAlike> BlocksByParts(const Architecture& a,
                                        int64_t first,
                                        int64_t end) {
-  if (a.attention_differs()) return BlocksByAttention(a, first, end);
+  if (a.blocks_differ()) return BlocksByAttention(a, first, end);
   std::vector<BlocksAlike> sorts;
   const auto add = [&](const BlockParts& parts, int64_t count) {
     if (count > 0) sorts.push_back({parts, count});
@@ -620,6 +670,12 @@ int64_t HeadParameters(const Architecture& a) {
 int64_t TotalParameters(const Architecture& a) {
   TensorLister<TensorDetail::kCounts> list(a);
   AddAll(a, list);
+  return list.elements();
+}
+
+int64_t LayerEmbeddingParameters(const Architecture& a) {
+  TensorLister<TensorDetail::kCounts> list(a);
+  AddLayerEmbeddings(a, list);
   return list.elements();
 }
 

@@ -137,6 +137,9 @@ struct BlockParts {
   // Its attention sees all, of a model where that has a shape of its own
   // (Architecture::attention_differs()).
   bool sees_all = false;
+  // It attends by keys and values of a block below it
+  // (Architecture::shared_key_value_layers).
+  bool borrows_keys = false;
 
   bool experts() const { return feed_forward == FeedForwardKind::kExperts; }
   friend bool operator==(const BlockParts&, const BlockParts&) = default;
@@ -165,6 +168,15 @@ struct Architecture {
   // product widens to `hidden`; what predicts tokens comes down to it again
   // (Clark et al. 2020, ELECTRA; Zhang et al. 2022, OPT-350m). 0: hidden.
   int64_t embedding_size = 0;
+  // Of each token every block has an embedding of this size, beside as much that
+  // one product makes of what the lowest block is given: what the block gives
+  // makes a gate of it, and a product widens what that lets through (Gemma 3n's
+  // per-layer embeddings). Rows of the table; 0: vocabulary.
+  int64_t layer_embedding_size = 0;
+  int64_t layer_vocabulary = 0;
+  // Blocks that it has embeddings of, in a model of some of its blocks
+  // (model/sharding.cc); 0: layers. No file says it.
+  int64_t embedded_layers = 0;
   // Rows of the learned position table, of each side; 0 = fixed. Without a
   // table (rotary) the longest sequence, 0 = any.
   int64_t positions = 0;
@@ -239,6 +251,11 @@ struct Architecture {
   // the last of its share.
   int64_t full_head_size = 0;
   int64_t full_key_value_heads = 0;
+  // The highest so many blocks make no keys and values: they attend by those of
+  // the last block below them that sees as far (Gemma 3n). Their feed-forward is
+  // so wide; 0: intermediate (Gemma 4 E2B).
+  int64_t shared_key_value_layers = 0;
+  int64_t upper_intermediate = 0;
 
   // Blocks that mix tokens by a state space instead of attention (Dao & Gu
   // 2024, "Transformers are SSMs", section 7: Mamba-2), and those of single
@@ -377,15 +394,38 @@ struct Architecture {
   int64_t value_width() const { return key_heads() * context_head_size(); }
   // What makes keys makes values in each block of attention.
   bool shares_keys() const { return keys_are_values && windowed_layers == 0; }
+  // Each block attends by keys and values of another (WithParts()).
+  bool borrows_keys() const {
+    return shared_key_value_layers > 0 && shared_key_value_layers == layers;
+  }
+  int64_t key_projection_width() const {
+    return borrows_keys() ? 0 : key_width();
+  }
   int64_t value_projection_width() const {
-    return shares_keys() ? 0 : value_width();
+    return shares_keys() || borrows_keys() ? 0 : value_width();
   }
   // Blocks that see all have attention of another shape than the others, which
   // is that of the fields without `full_`.
   bool attention_differs() const {
     return windowed_layers > 0 && windowed_layers < layers &&
            (full_head_size > 0 || full_key_value_heads > 0 || windowed_sinks ||
-            keys_are_values);
+            keys_are_values || shared_key_value_layers > 0);
+  }
+  // Some blocks have other attention, or another feed-forward, than others.
+  bool blocks_differ() const {
+    return attention_differs() || shared_key_value_layers > 0;
+  }
+  // Blocks with a feed-forward of another width.
+  int64_t upper_layers() const {
+    return upper_intermediate > 0 ? shared_key_value_layers : 0;
+  }
+  // The table of embeddings of blocks: rows and columns.
+  int64_t layer_table_rows() const {
+    return layer_vocabulary > 0 ? layer_vocabulary : vocabulary;
+  }
+  int64_t layer_table_width() const {
+    return (embedded_layers > 0 ? embedded_layers : layers) *
+           layer_embedding_size;
   }
   // Among the first so many blocks, where these differ.
   int64_t full_layers_below(int64_t block) const {
@@ -393,7 +433,8 @@ struct Architecture {
   }
   // Of the products of queries, keys and values together.
   int64_t projections_width() const {
-    return query_projection_width() + key_width() + value_projection_width();
+    return query_projection_width() + key_projection_width() +
+           value_projection_width();
   }
   int64_t context_width() const { return heads * context_head_size(); }
   // Outputs of the products that keys and values of latent attention come of.
@@ -505,6 +546,9 @@ struct Architecture {
 // them.
 Architecture WithFullAttention(Architecture architecture);
 
+// The same with all blocks as those of such parts are, where these differ.
+Architecture WithParts(Architecture architecture, const BlockParts& parts);
+
 // The blocks from `first` up to `end` by their parts.
 struct BlocksAlike {
   BlockParts parts;
@@ -521,6 +565,10 @@ int64_t TotalParameters(const Architecture& architecture);
 
 // Those in the matrices of the blocks: neither tables nor norms nor biases.
 int64_t BlockMatrixElements(const Architecture& architecture);
+
+// Those of the table of embeddings of blocks, and of what stands beside it
+// outside of them.
+int64_t LayerEmbeddingParameters(const Architecture& architecture);
 
 // Every parameter tensor of one model, in model order: how many optimizer
 // launches a for-loop needs and how gradients fall into buckets.

@@ -64,6 +64,25 @@ void VisitConvolution(Archive& archive, A& a) {
           a.convolution_reach);
 }
 
+// Blocks that share keys and values, and embeddings of each block.
+template <class Archive, Of<Architecture> A>
+void VisitSharing(Archive& archive, A& a) {
+  archive(Field{.name = "shared_key_value_layers",
+                .about = "Highest blocks, which attend by keys and values of "
+                         "one below (Gemma 4 E2B)"},
+          a.shared_key_value_layers);
+  archive(Field{.name = "upper_intermediate",
+                .about = "Width of their feed-forward; 0: intermediate"},
+          a.upper_intermediate);
+  archive(Field{.name = "layer_embedding_size",
+                .about = "Embedding that every block has of each token "
+                         "(hidden_size_per_layer_input)"},
+          a.layer_embedding_size);
+  archive(Field{.name = "layer_vocabulary",
+                .about = "Rows of the table of these; 0: vocabulary"},
+          a.layer_vocabulary);
+}
+
 // What a block is made of. Long because it is a table: a statement a field.
 template <class Archive, Of<Architecture> A>
 void VisitBlock(Archive& archive, A& a) {
@@ -181,6 +200,7 @@ void VisitBlock(Archive& archive, A& a) {
                 .about = "A window begins anew after so many positions (Llama "
                          "4)"},
           a.chunked_window);
+  VisitSharing(archive, a);
   archive(
       Field{.name = "state_space_layers",
             .about = "Blocks that mix tokens by a state space (Mamba-2), not "

@@ -36,9 +36,9 @@ struct BlockCounts {
   int64_t feed_forward = 0;
   int64_t convolution = 0;
   int64_t windowed = 0;
+  int64_t borrowing = 0;
 
-  // One more of such parts, of a model that has blocks of other parts or of
-  // attention of two shapes.
+  // One more of such parts, of a model that has blocks of other parts.
   BlockCounts With(const BlockParts& parts) const {
     BlockCounts more = *this;
     ++more.layers;
@@ -47,7 +47,6 @@ struct BlockCounts {
     if (parts.mixer == Mixer::kNone) ++more.feed_forward;
     if (parts.mixer == Mixer::kConvolution) ++more.convolution;
     if (parts.feed_forward == FeedForwardKind::kDense) ++more.dense;
-    if (!parts.sees_all) ++more.windowed;
     return more;
   }
 };
@@ -64,6 +63,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
   a.feed_forward_layers = blocks.feed_forward;
   a.convolution_layers = blocks.convolution;
   a.windowed_layers = blocks.windowed;
+  a.shared_key_value_layers = blocks.borrowing;
   w.trainable.frozen_layers = 0;
   ShardUnit unit;
   unit.elements = ParametersInAll(w);
@@ -82,8 +82,7 @@ ShardUnit WholeOf(Workload& w, const BlockCounts& blocks) {
 
 // So many blocks from one on have the same parts.
 int64_t AlikeFrom(const Architecture& a, int64_t block) {
-  const bool all =
-      a.experts == 0 && !a.other_blocks() && !a.attention_differs();
+  const bool all = a.experts == 0 && !a.other_blocks() && !a.blocks_differ();
   if (all) return a.layers - block;
   const BlockParts parts = a.parts_of(block);
   int64_t end = block + 1;
@@ -91,8 +90,23 @@ int64_t AlikeFrom(const Architecture& a, int64_t block) {
   return end - block;
 }
 
+// A block of such parts of a model whose blocks differ: one of these alone, less
+// none.
+ShardUnit AloneOfParts(const Workload& w, const BlockParts& parts) {
+  Workload of = w;
+  of.architecture = WithParts(w.architecture, parts);
+  of.architecture.embedded_layers = w.architecture.layers;
+  BlockCounts one;
+  one.layers = 1;
+  one.windowed = of.architecture.windowed_layers > 0 ? 1 : 0;
+  one.borrowing = parts.borrows_keys ? 1 : 0;
+  one.dense = parts.experts() ? 0 : 1;
+  const ShardUnit with = WholeOf(of, one);
+  return Without(with, WholeOf(of, {}));
+}
+
 // A block of each sort of a model that has blocks of other parts than attention
-// and a feed-forward, or attention of two shapes.
+// and a feed-forward, or that differ.
 struct UnitOfParts {
   BlockParts parts;
   ShardUnit unit;
@@ -102,11 +116,14 @@ std::vector<UnitOfParts> OtherUnits(const Workload& w,
                                     const ShardUnit& whole) {
   std::vector<UnitOfParts> units;
   const Architecture& a = w.architecture;
-  if (!a.other_blocks() && !a.attention_differs()) return units;
+  if (!a.other_blocks() && !a.blocks_differ()) return units;
   Workload more = w;
   for (const BlocksAlike& sort : BlocksByParts(a, 0, a.layers)) {
     units.push_back(
-        {sort.parts, Without(WholeOf(more, counts.With(sort.parts)), whole)});
+        {sort.parts,
+         a.blocks_differ()
+             ? AloneOfParts(w, sort.parts)
+             : Without(WholeOf(more, counts.With(sort.parts)), whole)});
   }
   return units;
 }
@@ -142,6 +159,8 @@ ShardUnits ShardUnitsOf(const Workload& w) {
   const int64_t decoder = a.decoder_layers;
   const int64_t next_token = a.next_token_blocks;
   Workload other = w;
+  // The table of embeddings of blocks stays as it is.
+  other.architecture.embedded_layers = layers;
   const BlockCounts counts{layers,
                            dense,
                            decoder,
@@ -150,7 +169,8 @@ ShardUnits ShardUnitsOf(const Workload& w) {
                            a.delta_rule_layers,
                            a.feed_forward_layers,
                            a.convolution_layers,
-                           a.windowed_layers};
+                           a.windowed_layers,
+                           a.shared_key_value_layers};
   const ShardUnit whole = WholeOf(other, counts);
   ShardUnits units;
   int64_t blocks = 0;

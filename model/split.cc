@@ -52,6 +52,7 @@ void DivideLayers(const Parallel& p, Architecture& a) {
     a.convolution_channels = PartOf(a.convolution_width(), ranks);
   }
   a.intermediate = PartOf(a.intermediate, ranks);
+  a.upper_intermediate = PartOf(a.upper_intermediate, ranks);
   a.expert_intermediate = PartOf(a.expert_intermediate, PartsOfExperts(p));
   a.shared_intermediate = PartOf(a.shared_intermediate, ranks);
   a.vocabulary = PartOf(a.vocabulary, ranks);
@@ -288,6 +289,13 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
                     "that are not counted, got {}",
                     ranks)};
   }
+  if (a.layer_embedding_size > 0 && ranks > 1) {
+    return ParallelFault{
+        "tensor",
+        fmt::format("expected 1 of a model with layer_embedding_size, whose "
+                    "embeddings of blocks no rank divides, got {}",
+                    ranks)};
+  }
   if (auto fault = divides("heads", a.heads)) return fault;
   for (const int64_t heads :
        {a.key_heads(), WithFullAttention(a).key_heads()}) {
@@ -316,6 +324,11 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
       return fault;
     }
   }
+  if (a.upper_layers() > 0) {
+    const auto fault =
+        divides("columns inside the upper feed-forward", a.upper_intermediate);
+    if (fault) return fault;
+  }
   return divides("columns inside feed-forward", a.intermediate);
 }
 
@@ -323,6 +336,15 @@ std::optional<ParallelFault> FaultOfStages(const Workload& w) {
   const Architecture& a = w.architecture;
   const Parallel& p = w.parallel;
   if (p.pipeline == 1) return std::nullopt;
+  if (a.shared_key_value_layers > 0 || a.layer_embedding_size > 0) {
+    return ParallelFault{
+        "pipeline",
+        fmt::format("expected 1 of a model with {}, which stages would send "
+                    "each other, got {}",
+                    a.shared_key_value_layers > 0 ? "shared_key_value_layers"
+                                                  : "layer_embedding_size",
+                    p.pipeline)};
+  }
   if (a.two_sided()) {
     return ParallelFault{
         "pipeline",

@@ -22,16 +22,26 @@ std::vector<AdaptedMatrix> Chosen(const Workload& w,
   chosen.reserve(matrices.size());
   for (const Candidate& candidate : matrices) {
     if (!(w.trainable.lora.*candidate.member)) continue;
-    if (candidate.matrix.outputs == 0) continue;  // keys are values
+    // Keys are values, or are another block's.
+    if (candidate.matrix.outputs == 0) continue;
     chosen.push_back(candidate.matrix);
     chosen.back().takes = TakesInput(w, candidate.member);
   }
   return chosen;
 }
 
-constexpr BlockParts kSeesAll{Mixer::kAttention,
-                              FeedForwardKind::kDense,
-                              /*sees_all=*/true};
+// Calls `with` with the attention and the dense feed-forward of blocks that
+// differ, as `w` asks of theirs, and with what sort of blocks that is.
+template <class With>
+void ForEachSort(const Workload& w, const With& with) {
+  const Architecture& a = w.architecture;
+  for (const BlocksAlike& sort : BlocksByParts(a, 0, a.layers)) {
+    const WorkloadOfParts of(w, sort.parts);
+    with(AdaptedOfAttention(of.get()),
+         AdaptedOfFeedForward(of.get(), of.get().architecture.intermediate),
+         sort);
+  }
+}
 
 // Calls `with` with every adapted matrix and how often it is in the model.
 // Every expert that is routed to has adapters of its own.
@@ -46,14 +56,19 @@ void ForEachAdapted(const Workload& w, const With& with) {
     for (const AdaptedMatrix& matrix : matrices) with(matrix, times);
   };
   // A decoder of two sides has its cross-attention under the same names.
-  const int64_t full = a.attention_differs() ? a.layers - a.windowed_layers : 0;
-  each(AdaptedOfAttention(w),
-       a.attention_layers() + 2 * a.decoder_layers - full);
-  if (full > 0) {
-    each(AdaptedOfAttention(WorkloadOfParts(w, kSeesAll).get()), full);
+  if (a.blocks_differ()) {
+    ForEachSort(
+        w, [&](const auto& attention, const auto& dense, const auto& sort) {
+          each(attention, sort.count);
+          if (!sort.parts.experts()) each(dense, sort.count);
+        });
+  } else {
+    each(AdaptedOfAttention(w), a.attention_layers() + 2 * a.decoder_layers);
+    each(AdaptedOfFeedForward(w, a.intermediate),
+         a.feed_forwards() - with_experts + a.decoder_layers);
   }
-  each(AdaptedOfFeedForward(w, a.intermediate),
-       a.feed_forwards() - with_experts + a.decoder_layers);
+  each(AdaptedOfLayerInput(w), a.layers);
+  each(AdaptedOfLayerEmbeddings(w), 1);
   each(AdaptedOfStateSpace(w), a.state_space_layers);
   each(AdaptedOfDeltaRule(w), a.delta_rule_layers);
   each(AdaptedOfConvolution(w), a.convolution_layers);
@@ -64,43 +79,66 @@ void ForEachAdapted(const Workload& w, const With& with) {
   }
 }
 
+// What stands beside attention and a dense feed-forward of one sort of blocks.
+struct AdaptedOfSort {
+  BlockParts parts;
+  std::vector<AdaptedMatrix> attention;
+  std::vector<AdaptedMatrix> dense;
+};
+std::vector<AdaptedOfSort> AdaptedOfSorts(const Workload& w) {
+  std::vector<AdaptedOfSort> sorts;
+  if (!w.architecture.blocks_differ()) return sorts;
+  ForEachSort(w,
+              [&](const auto& attention, const auto& dense, const auto& sort) {
+                sorts.push_back({sort.parts, attention, dense});
+              });
+  return sorts;
+}
+
 // Those of all blocks, in model order.
 void AppendAdapters(const Workload& w, std::vector<ParameterTensor>& tensors) {
   const Architecture& a = w.architecture;
   const int64_t rank = w.trainable.lora_rank;
-  const auto attention = AdaptedOfAttention(w);
-  const auto full = a.attention_differs()
-                        ? AdaptedOfAttention(WorkloadOfParts(w, kSeesAll).get())
-                        : attention;
-  const auto dense = AdaptedOfFeedForward(w, a.intermediate);
+  const AdaptedOfSort usual{
+      {}, AdaptedOfAttention(w), AdaptedOfFeedForward(w, a.intermediate)};
+  const std::vector<AdaptedOfSort> sorts = AdaptedOfSorts(w);
+  const auto of_parts = [&](const BlockParts& parts) -> const AdaptedOfSort& {
+    for (const AdaptedOfSort& sort : sorts) {
+      if (sort.parts == parts) return sort;
+    }
+    return usual;
+  };
+  const auto layer_input = AdaptedOfLayerInput(w);
   const auto expert = AdaptedOfExpert(w);
   const auto latent = AdaptedOfLatent(w);
   const auto state_space = AdaptedOfStateSpace(w);
   const auto delta_rule = AdaptedOfDeltaRule(w);
   const auto convolution = AdaptedOfConvolution(w);
   const auto shared = AdaptedOfFeedForward(w, a.shared_intermediate);
-  for (int64_t layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
-    const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
-                            bool routed = false) {
-      for (const AdaptedMatrix& m : matrices) {
-        tensors.push_back({m.module, rank * m.inputs, layer, m.inputs, routed});
-        tensors.push_back({m.module, rank * m.outputs, layer, rank, routed});
-      }
-    };
+  int64_t layer = 0;
+  const auto append = [&](const std::vector<AdaptedMatrix>& matrices,
+                          bool routed = false) {
+    for (const AdaptedMatrix& m : matrices) {
+      tensors.push_back({m.module, rank * m.inputs, layer, m.inputs, routed});
+      tensors.push_back({m.module, rank * m.outputs, layer, rank, routed});
+    }
+  };
+  append(AdaptedOfLayerEmbeddings(w));
+  for (layer = 1; layer <= a.layers + a.decoder_layers; ++layer) {
     if (layer > a.layers) {
-      append(attention);
-      append(attention);
-      append(dense);
+      append(usual.attention);
+      append(usual.attention);
+      append(usual.dense);
       continue;
     }
     const BlockParts parts = a.parts_of(layer - 1);
-    if (parts.mixer == Mixer::kAttention) {
-      append(parts.sees_all ? full : attention);
-    }
+    const AdaptedOfSort& sort = of_parts(parts);
+    if (parts.mixer == Mixer::kAttention) append(sort.attention);
     if (parts.mixer == Mixer::kStateSpace) append(state_space);
     if (parts.mixer == Mixer::kDeltaRule) append(delta_rule);
     if (parts.mixer == Mixer::kConvolution) append(convolution);
-    if (parts.feed_forward == FeedForwardKind::kDense) append(dense);
+    if (parts.feed_forward == FeedForwardKind::kDense) append(sort.dense);
+    append(layer_input);
     if (!parts.experts()) continue;
     for (int64_t i = 0; i < a.experts; ++i) append(expert, /*routed=*/true);
     append(latent);
@@ -137,8 +175,8 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   if (a.attention_layers() + a.decoder_layers > 0) {
     m.query = !low_rank_query;
     m.query_down = m.query_up = low_rank_query;
-    m.key = !a.latent();
-    m.value = !a.latent() && !a.shares_keys();
+    m.key = !a.latent() && a.key_projection_width() > 0;
+    m.value = !a.latent() && a.value_projection_width() > 0;
     m.key_value_down = m.key_value_up = a.latent();
     m.output = true;
     m.attention_gate = a.separate_attention_gate;
@@ -152,6 +190,8 @@ LoraMatrices LoraMatricesOf(const Architecture& a) {
   m.feed_forward_gate = widens && a.gated;
   m.feed_forward_in = m.feed_forward_out = widens;
   m.expert_latent_in = m.expert_latent_out = widens && a.expert_latent > 0;
+  m.layer_gate = m.layer_projection = m.layer_embeddings =
+      a.layer_embedding_size > 0;
   return m;
 }
 
@@ -235,7 +275,7 @@ std::vector<AdaptedMatrix> AdaptedOfAttention(const Workload& w) {
       {{&M::query, {"query", h, a.query_projection_width(), false}},
        {&M::query_down, {"query_down", h, a.latent_query, false}},
        {&M::query_up, {"query_up", a.latent_query, a.query_width(), false}},
-       {&M::key, {"key", h, a.key_width(), true}},
+       {&M::key, {"key", h, a.key_projection_width(), true}},
        {&M::value, {"value", h, a.value_projection_width(), true}},
        {&M::key_value_down,
         {"key_value_down", h, a.key_value_down_width(), false}},
@@ -344,6 +384,24 @@ std::vector<AdaptedMatrix> AdaptedOfConvolution(const Workload& w) {
         {"convolution_out", a.convolution_width(), h, false}}});
 }
 
+std::vector<AdaptedMatrix> AdaptedOfLayerInput(const Workload& w) {
+  using M = LoraMatrices;
+  const int64_t h = w.architecture.hidden;
+  const int64_t size = w.architecture.layer_embedding_size;
+  if (size == 0) return {};
+  return Chosen(w,
+                {{&M::layer_gate, {"layer_gate", h, size, false}},
+                 {&M::layer_projection, {"layer_projection", size, h, false}}});
+}
+
+std::vector<AdaptedMatrix> AdaptedOfLayerEmbeddings(const Workload& w) {
+  const Architecture& a = w.architecture;
+  return Chosen(
+      w,
+      {{&LoraMatrices::layer_embeddings,
+        {"layer_embeddings", a.hidden, a.layer_table_width(), false}}});
+}
+
 bool OneAdapterOfProjections(const Workload& w) {
   const LoraMatrices& m = w.trainable.lora;
   return w.trainable.lora_rank > 0 && w.architecture.joint_projection() &&
@@ -445,6 +503,12 @@ bool EmbeddingsMayTrainBesideAdapters(const Architecture& a) {
 bool EmbeddingsTrain(const Workload& w) {
   return w.architecture.looks_up_tokens &&
          (w.trainable.everything() || w.trainable.embeddings_beside_adapters);
+}
+
+bool LayerEmbeddingsTrain(const Workload& w) {
+  return w.architecture.layer_embedding_size > 0 &&
+         (EmbeddingsTrain(w) ||
+          (w.trainable.lora_rank > 0 && w.trainable.lora.layer_embeddings));
 }
 
 int64_t EmbeddingCopies(const Workload& w) {

@@ -66,6 +66,10 @@ std::vector<AdaptedMatrix> AdaptedOfStateSpace(const Workload& workload);
 std::vector<AdaptedMatrix> AdaptedOfDeltaRule(const Workload& workload);
 // Those of a short convolution.
 std::vector<AdaptedMatrix> AdaptedOfConvolution(const Workload& workload);
+// Those around a block's embeddings, and that of the part of all blocks that a
+// product makes.
+std::vector<AdaptedMatrix> AdaptedOfLayerInput(const Workload& workload);
+std::vector<AdaptedMatrix> AdaptedOfLayerEmbeddings(const Workload& workload);
 
 // Whether a state space's last product is a module of its own, as in layers of a
 // library (MambaMixer of Megatron-LM), that an adapter may stand beside and that
@@ -102,6 +106,11 @@ bool WidensAdapterInputs(const Workload& workload);
 bool EmbeddingsMayTrainBesideAdapters(const Architecture& architecture);
 // Whether embeddings have a gradient: where all trains, or they beside adapters.
 bool EmbeddingsTrain(const Workload& workload);
+
+// Whether embeddings of blocks have a gradient: where all trains, where word
+// embeddings do beside adapters, of which a product makes a part of these, or
+// where an adapter stands beside that product.
+bool LayerEmbeddingsTrain(const Workload& workload);
 
 // Word embeddings and output layer that train beside adapters, each in a copy
 // of what stays: parameters; none where they are frozen, or all trains. Of these

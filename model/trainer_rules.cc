@@ -171,6 +171,8 @@ void RequireLlamaBlock(const Architecture& a) {
       {"gated attention", a.gated_attention},
       {"norms of values", a.value_norm},
       {"keys that are values", a.keys_are_values},
+      {"keys and values that blocks share", a.shared_key_value_layers > 0},
+      {"embeddings of each block", a.layer_embedding_size > 0},
       {"norms of experts", a.expert_norms},
       {"experts of a latent width", a.expert_latent > 0},
       {"blocks of single parts", a.single_part_blocks},

@@ -178,8 +178,9 @@ int64_t BlockGradientBytes(const Workload& w, const BlockParts& parts) {
   if (parts.mixer == Mixer::kConvolution) of_mixer = ConvolutionTransients(w);
   if (parts.feed_forward == FeedForwardKind::kNone) return of_mixer;
   // Those of what mixes tokens come when the feed-forward's tensors are gone.
-  const Widened widened = WidenedBy(w, parts.experts());
-  return std::max(FeedForwardGradientBytes(w, parts.experts()),
+  const WorkloadOfParts of(w, parts);
+  const Widened widened = WidenedBy(of.get(), parts.experts());
+  return std::max(FeedForwardGradientBytes(of.get(), parts.experts()),
                   of_mixer - HiddenBytes(w, widened.rows, widened.width));
 }
 
@@ -209,7 +210,9 @@ int64_t ForwardTransients(const Workload& w) {
   const Architecture& a = w.architecture;
   const int64_t tokens = w.batch * LongestQuery(w);
   const int64_t inner = std::max(
-      tokens * (a.expert_layers() < a.feed_forwards() ? a.intermediate : 0),
+      tokens * (a.expert_layers() < a.feed_forwards()
+                    ? std::max(a.intermediate, a.upper_intermediate)
+                    : 0),
       RowsOfExperts(w, TokensOfExperts(w, tokens)) * a.expert_intermediate);
   const int64_t feed_forward = inner * FeedForwardTransientWidth(w);
   const auto attention = [&](const Workload& of) {
@@ -230,7 +233,8 @@ int64_t ForwardTransients(const Workload& w) {
                  2 * a.state_width()) *
                 width.element
           : 0;
-  return 2 * tokens * a.hidden * width.wide +
+  const int64_t of_blocks = tokens * a.layer_table_width() * width.wide;
+  return 2 * tokens * a.hidden * width.wide + of_blocks +
          std::max({mixed,
                    PositionBiasBytes(w) + feed_forward,
                    state_space,

@@ -57,16 +57,19 @@ double LargestSum(const Workload& w) {
       (a.decoder_layers > 0 ? 8 : 4) * std::max(h, latent) * widest +
       h * real(a.attention_gate_width()) +
       4 * h * real(a.convolution_layers > 0 ? a.convolution_width() : 0) +
-      3 * h * (real(a.intermediate) + experts) +
+      3 * h * (real(std::max(a.intermediate, a.upper_intermediate)) + experts) +
+      3 * (h + real(a.layer_table_rows())) * real(a.layer_embedding_size) +
       real(a.relative_buckets) * real(a.heads);
   const double weights =
       block * (w.trainable.lora_rank > 0 ? 3 : 1) * layers +
       std::max(h, real(a.embedding_size)) *
           (4 * h + real(a.vocabulary + a.positions + a.token_types + a.labels));
   const double pairs = tokens * length * layers;
-  const double activations = tokens * (h + real(a.intermediate)) * layers +
-                             pairs * real(a.heads) +
-                             tokens * real(a.vocabulary);
+  const double activations =
+      tokens *
+          (h + real(a.intermediate) + real(a.layer_embedding_size) * layers) *
+          layers +
+      pairs * real(a.heads) + tokens * real(a.vocabulary);
   // Of the delta rule a token of a head takes less: 22 K V + 26 C K + 14 C V +
   // 5 C C (docs/models/delta_rule.md).
   const double of_head =

@@ -14,7 +14,7 @@
 namespace trainfare::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 23>
+constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 26>
     kLoraMatrices = {{
         {"query", &LoraMatrices::query},
         {"key", &LoraMatrices::key},
@@ -39,6 +39,9 @@ constexpr std::array<std::pair<std::string_view, bool LoraMatrices::*>, 23>
         {"convolution_out", &LoraMatrices::convolution_out},
         {"expert_latent_in", &LoraMatrices::expert_latent_in},
         {"expert_latent_out", &LoraMatrices::expert_latent_out},
+        {"layer_gate", &LoraMatrices::layer_gate},
+        {"layer_projection", &LoraMatrices::layer_projection},
+        {"layer_embeddings", &LoraMatrices::layer_embeddings},
     }};
 
 // Names of modules whose matrices hang on the model (NameUsualMatrices).
@@ -73,6 +76,9 @@ constexpr auto kLoraModules = std::to_array<LoraModule>({
     {"output_linear", "feed_forward_out"},
     {"fc1_latent_proj", "expert_latent_in"},
     {"fc2_latent_proj", "expert_latent_out"},
+    {"per_layer_input_gate", "layer_gate"},
+    {"per_layer_projection", "layer_projection"},
+    {"per_layer_model_projection", "layer_embeddings"},
     {"up_proj", "feed_forward_in"},
     {"down_proj", "feed_forward_out"},
     {"gate_up_proj", "feed_forward_gate"},

@@ -51,6 +51,11 @@ struct LoraMatrices {
   // What narrows tokens for experts of a latent width, and widens their sum.
   bool expert_latent_in = false;
   bool expert_latent_out = false;
+  // What makes a gate of a block's embeddings, what widens these behind it, and
+  // what makes a part of those of all blocks.
+  bool layer_gate = false;
+  bool layer_projection = false;
+  bool layer_embeddings = false;
   // What Transformers calls so, which is one matrix in one model and another, or
   // one more, in another (NameUsualMatrices).
   bool in_proj = false;
@@ -390,22 +395,22 @@ void AddLoraMatrix(std::string_view name, LoraMatrices& matrices);
 std::vector<std::string_view> LoraMatrixNames();
 std::vector<std::string> ToWords(const LoraMatrices& matrices);
 
-// What a step asks of blocks of such parts: of a model with attention of two
-// shapes that of theirs, as if all blocks had it. The step itself, which has to
-// outlive this, where there is one shape.
+// What a step asks of blocks of such parts: of a model whose blocks differ that
+// of theirs, as if all were such. The step itself, which has to outlive this,
+// where they are as its architecture says.
 class WorkloadOfParts {
  public:
   WorkloadOfParts(const Workload& workload, const BlockParts& parts)
       : workload_(workload) {
-    if (!parts.sees_all) return;
-    full_ = workload;
-    full_->architecture = WithFullAttention(workload.architecture);
+    if (!parts.sees_all && !parts.borrows_keys) return;
+    own_ = workload;
+    own_->architecture = WithParts(workload.architecture, parts);
   }
-  const Workload& get() const { return full_ ? *full_ : workload_; }
+  const Workload& get() const { return own_ ? *own_ : workload_; }
 
  private:
   const Workload& workload_;
-  std::optional<Workload> full_;
+  std::optional<Workload> own_;
 };
 
 }  // namespace trainfare::model

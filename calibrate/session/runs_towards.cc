@@ -37,6 +37,7 @@ constexpr int64_t Architecture::*const kWidths[] = {
     &Architecture::hidden,
     &Architecture::heads,
     &Architecture::intermediate,
+    &Architecture::upper_intermediate,
     &Architecture::expert_intermediate,
     &Architecture::shared_intermediate,
     &Architecture::expert_latent,
@@ -75,6 +76,15 @@ Architecture Lower(const Architecture& whole, int64_t layers) {
   };
   a.layers = layers;
   a.windowed_layers = part(whole.windowed_layers);
+  // Below them stands one of each sort at least.
+  a.shared_key_value_layers =
+      whole.shared_key_value_layers * layers / whole.layers;
+  const int64_t below = a.layers - a.shared_key_value_layers;
+  const int64_t full = a.full_layers_below(below);
+  if (a.attention_differs() && (full == 0 || full == below)) {
+    a.shared_key_value_layers = a.upper_intermediate = 0;
+  }
+  if (a.shared_key_value_layers == 0) a.upper_intermediate = 0;
   if (!a.attention_differs()) {
     a.full_head_size = a.full_key_value_heads = 0;
     a.windowed_sinks = false;

@@ -69,12 +69,13 @@ int64_t LatentBytes(const Workload& w, int64_t tokens) {
 int64_t ProjectionInputs(const Workload& w, int64_t queries, int64_t others) {
   const bool query = KeepsInput(w, &LoraMatrices::query) ||
                      KeepsInput(w, &LoraMatrices::query_down);
-  const bool key = KeepsInput(w, &LoraMatrices::key) ||
-                   KeepsInput(w, &LoraMatrices::key_value_down);
+  const bool borrows = w.architecture.borrows_keys();
+  const bool key = !borrows && (KeepsInput(w, &LoraMatrices::key) ||
+                                KeepsInput(w, &LoraMatrices::key_value_down));
   const bool gate = w.architecture.separate_attention_gate &&
                     KeepsInput(w, &LoraMatrices::attention_gate);
-  const bool value =
-      KeepsInput(w, &LoraMatrices::value) && !w.architecture.shares_keys();
+  const bool value = KeepsInput(w, &LoraMatrices::value) && !borrows &&
+                     !w.architecture.shares_keys();
   // A joint projection is one product, with one copy.
   if (Widths(w).autocast && !w.architecture.joint_projection()) {
     return (query ? queries : 0) + (key ? others : 0) + (value ? others : 0) +
@@ -255,14 +256,15 @@ int64_t AttentionBytes(const Workload& w,
       w.part.OfTokens(ProjectionInputs(w, queries, cross ? keys : queries)) *
       h * width.element;
   bytes += AdapterBytes(w, AdaptedOfAttention(w), queries, keys);
-  // Split into heads.
+  // Split into heads; of keys and values of another block it keeps them.
+  const int64_t made = a.borrows_keys() ? 0 : keys;
   bytes +=
-      (queries * a.query_width() + keys * (a.key_width() + a.value_width())) *
+      (queries * a.query_width() + made * (a.key_width() + a.value_width())) *
       width.element;
   bytes += LatentBytes(w, queries);
-  bytes += (queries * a.query_width() + keys * a.key_width()) *
+  bytes += (queries * a.query_width() + made * a.key_width()) *
            HeadNormElementBytes(w);
-  bytes += keys * a.value_width() * ValueNormElementBytes(w);
+  bytes += made * a.value_width() * ValueNormElementBytes(w);
   // What was clipped tells the gradient what was beyond; a compiler clips again.
   if (a.clipped_projections && RulesOf(w).block != BlockKernels::kCompiled) {
     bytes +=
@@ -289,6 +291,26 @@ int64_t AttentionBytes(const Workload& w,
   bytes += w.part.OfTokens(queries) * h * width.mask;
   bytes += NormBytes(w, queries);
   return bytes;
+}
+
+int64_t LayerInputBytes(const Workload& w, int64_t tokens) {
+  const Widths width(w);
+  const Architecture& a = w.architecture;
+  const int64_t size = a.layer_embedding_size;
+  if (size == 0) return 0;
+  int64_t bytes = NormElementBytes(w) * w.part.OfTokens(tokens) * a.hidden +
+                  w.part.OfTokens(tokens) * kStatistics;
+  if (KeepsInput(w, &LoraMatrices::layer_gate)) {
+    bytes += w.part.OfTokens(tokens) * a.hidden * width.element;
+  }
+  // What the activation took, what it gave, where the embeddings have a
+  // gradient of it, and the product of both.
+  bytes += tokens * size * width.element;
+  if (LayerEmbeddingsTrain(w)) bytes += tokens * size * width.element;
+  if (KeepsInput(w, &LoraMatrices::layer_projection)) {
+    bytes += tokens * size * width.element;
+  }
+  return bytes + AdapterBytes(w, AdaptedOfLayerInput(w), tokens, tokens);
 }
 
 int64_t StateSpaceBytes(const Workload& w, int64_t tokens) {

@@ -44,6 +44,10 @@ int64_t AttentionBytes(const Workload& workload,
                        int64_t key_length,
                        bool cross);
 
+// What a block keeps of its embeddings besides these: what it gave before, where
+// a gate is made of it, the gate, what it lets through, and the norm's input.
+int64_t LayerInputBytes(const Workload& workload, int64_t tokens);
+
 // One state space and the residual and norm behind it: its norm's result, what
 // the first product made of it and what the scan did, from which the fused
 // kernels of mamba_ssm make all else anew in the pass backward

@@ -241,7 +241,8 @@ int64_t RankMemory::GradientsAboveLowest() const {
     // What blocks share has a gradient from the last one on.
     const int64_t lowest =
         a.shared_blocks ? 0 : BlockMatrixElements(a) / blocks;
-    above = trained_ - lowest - (tied ? 0 : a.vocabulary * a.word_width());
+    above = trained_ - lowest - LayerEmbeddingParameters(a) -
+            (tied ? 0 : a.vocabulary * a.word_width());
   }
   return GradientBytesOfSome(above);
 }
@@ -435,6 +436,11 @@ Moment RankMemory::BackwardEnd() const {
   const Architecture& a = w_.architecture;
   const bool tables = EmbeddingsTrain(w_);
   const int64_t table = a.vocabulary * a.word_width() * ParameterWidth(w_);
+  const bool added =
+      w_.trainable.everything() && !divided_ && w_.accumulation > 1;
+  const int64_t of_blocks =
+      added ? a.layer_table_rows() * a.layer_table_width() * ParameterWidth(w_)
+            : 0;
   return {MemoryMoment::kBackwardEnd,
           {{{"parameters", Size(parameter_bytes_)},
             {"gathered parameters", Size(gathered_.at_end)},
@@ -445,9 +451,11 @@ Moment RankMemory::BackwardEnd() const {
             {"unscaled gradients", Size(UnscaledBytes())},
             {"optimizer state", Size(state_bytes_)},
             {"activations", Size(tables ? EmbeddingBytes(w_, w_.tokens()) : 0)},
-            {"embedding gradient", Size(WholeTables() * table)},
+            {"embedding gradient",
+             Size(std::max(WholeTables() * table, of_blocks))},
             {"backward transients",
-             Size(2 * w_.tokens() * a.hidden * Widths(w_).wide)},
+             Size(2 * w_.tokens() * a.hidden * Widths(w_).wide +
+                  LayerEmbeddingGradientBytes(w_))},
             {"workspace", surroundings_.workspace},
             {kFrameworkContext, surroundings_.context}}}};
 }

@@ -183,6 +183,76 @@ void ValidateFullAttention(const Architecture& a) {
   }
 }
 
+// Keys and values that blocks share.
+void ValidateSharedKeys(const Architecture& a) {
+  RequireCount(a.shared_key_value_layers,
+               0,
+               std::max<int64_t>(0, a.layers - 1),
+               "model.shared_key_value_layers");
+  RequireCount(a.upper_intermediate,
+               0,
+               a.shared_key_value_layers > 0 ? kLargestDimension : 0,
+               "model.upper_intermediate");
+  if (a.shared_key_value_layers == 0) return;
+  const int64_t below = a.layers - a.shared_key_value_layers;
+  const int64_t full = a.full_layers_below(below);
+  if (a.attention_differs() && (full == 0 || full == below)) {
+    throw InputError(
+        fmt::format("model.shared_key_value_layers: expected blocks of both "
+                    "sorts of attention below the {} that share keys and "
+                    "values, got {} of {} that see all",
+                    a.shared_key_value_layers,
+                    full,
+                    below));
+  }
+  struct Beside {
+    std::string_view what;
+    bool asked;
+  };
+  for (const Beside& one : std::to_array<Beside>(
+           {{"a family that is no decoder", a.family != Family::kDecoder},
+            {"latent_key_value", a.latent()},
+            {"clipped_projections", a.clipped_projections},
+            {"blocks of other parts", a.other_blocks()},
+            {"shared_blocks", a.shared_blocks},
+            {"unrotated_layers", a.unrotated_layers > 0},
+            {"next_token_blocks", a.next_token_blocks > 0},
+            {"upper_intermediate and experts",
+             a.upper_intermediate > 0 && a.experts > 0},
+            {"expert_period", a.expert_period > 1}})) {
+    if (!one.asked) continue;
+    throw InputError(
+        fmt::format("model.shared_key_value_layers: expected 0 beside {}, got "
+                    "{}",
+                    one.what,
+                    a.shared_key_value_layers));
+  }
+}
+
+// Embeddings of each block.
+void ValidateLayerEmbeddings(const Architecture& a) {
+  RequireCount(a.layer_embedding_size,
+               0,
+               kLargestDimension / std::max<int64_t>(1, a.layers),
+               "model.layer_embedding_size");
+  const bool any = a.layer_embedding_size > 0;
+  RequireCount(a.layer_vocabulary,
+               0,
+               any ? kLargestDimension : 0,
+               "model.layer_vocabulary");
+  const bool plain = a.family == Family::kDecoder && !a.other_blocks() &&
+                     !a.projects_embeddings() && !a.shared_blocks &&
+                     a.next_token_blocks == 0 &&
+                     a.activation != Activation::kXielu;
+  if (any && !plain) {
+    throw InputError(
+        fmt::format("model.layer_embedding_size: expected 0, or a decoder of "
+                    "attention and feed-forwards, without embedding_size, "
+                    "shared_blocks, next_token_blocks and xielu, got {}",
+                    a.layer_embedding_size));
+  }
+}
+
 bool PredictsNextToken(const Architecture& a) {
   return a.family == Family::kDecoder && a.head == Head::kCausalLanguageModel;
 }
@@ -360,6 +430,8 @@ void ValidateBlock(const Architecture& a) {
   ValidateAttention(a);
   ValidateWindow(a);
   ValidateFullAttention(a);
+  ValidateSharedKeys(a);
+  ValidateLayerEmbeddings(a);
   ValidatePositions(a);
   if (a.unit_output_rows && !(PredictsNextToken(a) && a.untied_output)) {
     throw InputError(

@@ -474,6 +474,13 @@ def gemma4(*size, full, config=t.Gemma4TextConfig, **more):
                  hidden_size_per_layer_input=0, **more)
 
 
+def small_gemma4(*size, period, shared, **more):
+    words = ["full_attention" if block % period == period - 1
+             else "sliding_attention" for block in range(size[0])]
+    return llama(*size, 262144, True, config=t.Gemma4TextConfig,
+                 layer_types=words, num_kv_shared_layers=shared, **more)
+
+
 def nanochat(layers):
     return t.NanoChatConfig(num_hidden_layers=layers, hidden_size=64 * layers,
                             num_attention_heads=layers // 2,
@@ -531,6 +538,10 @@ def newer():
         "gemma-4-26b-a4b": gemma4(
             30, 2816, 16, 8, 2112, full=2, enable_moe_block=True,
             num_experts=128, top_k_experts=8, moe_intermediate_size=704),
+        "gemma-4-e2b": small_gemma4(35, 1536, 8, 1, 6144, period=5, shared=20,
+                                    use_double_wide_mlp=True),
+        "gemma-4-e4b": small_gemma4(42, 2560, 8, 2, 10240, period=6,
+                                    shared=18),
         "gemma-4-31b": gemma4(60, 5376, 32, 16, 21504, full=4),
         "mimo-v2-flash": t.MiMoV2FlashConfig(),
         "nanochat-d20": nanochat(20),

@@ -208,7 +208,8 @@ TEST_CASE("what trains is checked") {
       "feed_forward_out, query_down, query_up, key_value_down, key_value_up, "
       "state_space_in, state_space_out, delta_rule_in, delta_rule_gate, "
       "delta_rule_write, delta_rule_decay, delta_rule_out, convolution_in, "
-      "convolution_out, expert_latent_in, expert_latent_out",
+      "convolution_out, expert_latent_in, expert_latent_out, layer_gate, "
+      "layer_projection, layer_embeddings",
       InputError);
 }
 

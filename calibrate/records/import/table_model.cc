@@ -89,6 +89,9 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     a.windowed_layers = a.windowed_layers * *layers / a.layers;
     a.unrotated_layers = a.unrotated_layers * *layers / a.layers;
   }
+  if (layers && *layers != a.layers) {
+    a.shared_key_value_layers = a.shared_key_value_layers * *layers / a.layers;
+  }
   a.layers = layers.value_or(a.layers);
   a.dense_layers = std::min(a.dense_layers, a.layers);
   a.hidden = hidden.value_or(a.hidden);

@@ -156,6 +156,29 @@ std::vector<int64_t> ClippedTogether(const Pass& pass,
   return {queries, keys, values};
 }
 
+// Keys and values by products of their own, where the block makes them.
+void KeysAndValues(Pass& pass, int64_t tokens) {
+  const Architecture& a = pass.architecture;
+  const int64_t h = a.hidden;
+  if (a.borrows_keys()) return;
+  if (pass.HandFused()) {
+    // They are made of the encoder's output, queries are not.
+    BlockGemm(pass,
+              "key and value projection",
+              tokens,
+              a.key_width() + a.value_projection_width(),
+              h);
+    return;
+  }
+  CastOperand(pass, tokens * h);
+  BlockGemm(pass, "key projection", tokens, a.key_width(), h);
+  AdapterForward(pass, Matrix::kKey, tokens, a.key_width(), h);
+  if (a.shares_keys()) return;
+  CastOperand(pass, tokens * h);
+  BlockGemm(pass, "value projection", tokens, a.value_width(), h);
+  AdapterForward(pass, Matrix::kValue, tokens, a.value_width(), h);
+}
+
 // Queries, keys and values, with their biases and adapters.
 void ProjectionsForward(Pass& pass,
                         Attends attends,
@@ -181,27 +204,11 @@ void ProjectionsForward(Pass& pass,
     const int64_t wide = a.query_projection_width();
     BlockGemm(pass, "query projection", query_tokens, wide, h);
     if (apart) adapter(Matrix::kQuery, query_tokens, wide);
-    if (pass.HandFused()) {
-      // Keys and values are made of the encoder's output, queries are not.
-      BlockGemm(pass,
-                "key and value projection",
-                key_tokens,
-                a.key_width() + a.value_projection_width(),
-                h);
-    } else {
-      CastOperand(pass, key_tokens * h);
-      BlockGemm(pass, "key projection", key_tokens, a.key_width(), h);
-      adapter(Matrix::kKey, key_tokens, a.key_width());
-      if (!a.shares_keys()) {
-        CastOperand(pass, key_tokens * h);
-        BlockGemm(pass, "value projection", key_tokens, a.value_width(), h);
-        adapter(Matrix::kValue, key_tokens, a.value_width());
-      }
-    }
+    KeysAndValues(pass, key_tokens);
   }
   const int64_t queries = query_tokens * a.query_projection_width();
-  const int64_t keys = key_tokens * a.key_width();
-  const int64_t values = key_tokens * a.value_width();
+  const int64_t keys = key_tokens * a.key_projection_width();
+  const int64_t values = a.borrows_keys() ? 0 : key_tokens * a.value_width();
   if (pass.HandFused() && CopiesHeads(pass)) {
     pass.Elementwise("bias and head split",
                      queries + keys + values,
@@ -216,13 +223,27 @@ void ProjectionsForward(Pass& pass,
   }
   if (a.attention_bias) {
     LaidOutBias(pass, queries);
-    LaidOutBias(pass, keys);
-    if (!a.shares_keys()) LaidOutBias(pass, values);
+    if (a.key_projection_width() > 0) LaidOutBias(pass, keys);
+    if (a.value_projection_width() > 0) LaidOutBias(pass, values);
   }
   for (const int64_t elements :
        ClippedTogether(pass, attends, query_tokens, key_tokens)) {
     pass.Elementwise(
         "clip projections", elements, pass.element, pass.element, 2);
+  }
+}
+
+// Gradients of keys and values of another block are added to those that blocks
+// above gave.
+void BorrowedKeysBackward(Pass& pass, int64_t key_tokens) {
+  const Architecture& a = pass.architecture;
+  if (!a.borrows_keys() || pass.Compiled()) return;
+  for (const int64_t width : {a.key_width(), a.value_width()}) {
+    pass.Elementwise("input gradient add",
+                     key_tokens * width,
+                     2 * pass.element,
+                     pass.element,
+                     1);
   }
 }
 
@@ -234,9 +255,10 @@ void ProjectionsBackward(Pass& pass,
                          int64_t key_tokens) {
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
+  BorrowedKeysBackward(pass, key_tokens);
   RotaryBackward(pass, shape, query_tokens, key_tokens);
   HeadNormsBackward(pass, Rotates(pass, shape), query_tokens, key_tokens);
-  if (a.shares_keys() && !pass.Compiled()) {
+  if (a.shares_keys() && !a.borrows_keys() && !pass.Compiled()) {
     pass.Elementwise("input gradient add",
                      key_tokens * a.key_width(),
                      2 * pass.element,
@@ -264,6 +286,7 @@ void ProjectionsBackward(Pass& pass,
   } else if (pass.HandFused()) {
     LinearBackward(
         pass, kQuery, query_tokens, a.query_projection_width(), h, bias);
+    if (a.borrows_keys()) return;
     MergedLinearBackward(pass, std::array{kKey, kValue}, key_tokens, bias);
   } else {
     LinearBackward(pass,
@@ -273,6 +296,7 @@ void ProjectionsBackward(Pass& pass,
                    h,
                    bias,
                    Input::kNarrowed);
+    if (a.borrows_keys()) return;
     LinearBackward(
         pass, kKey, key_tokens, a.key_width(), h, bias, Input::kNarrowed);
     if (!a.shares_keys()) {
@@ -343,8 +367,10 @@ void AttentionBackward(Pass& pass,
   AttentionCoreBackward(
       pass, shape, query_tokens * a.query_width(), key_tokens * a.key_width());
   copy("merge head gradients", query_tokens * a.query_width());
-  copy("merge head gradients", key_tokens * a.key_width());
-  copy("merge head gradients", key_tokens * a.value_width());
+  if (!a.borrows_keys()) {
+    copy("merge head gradients", key_tokens * a.key_width());
+    copy("merge head gradients", key_tokens * a.value_width());
+  }
   if (a.latent()) {
     LatentBackward(pass, shape, query_tokens);
   } else {

@@ -12,6 +12,7 @@
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/feed_forward.h"
 #include "model/internal/passes/kept_operations.h"
+#include "model/internal/passes/layer_embeddings.h"
 #include "model/internal/passes/loss.h"
 #include "model/internal/passes/matrices.h"
 #include "model/internal/passes/norms.h"
@@ -59,11 +60,11 @@ class OperandsOfGroup {
   bool before_;
 };
 
-// Attention of a group's blocks by a pass of their shape of it, with its
-// kernels behind those of `pass`.
+// A group's blocks by a pass of their shape, with its kernels behind those of
+// `pass`.
 template <class List>
 void InShapeOf(Pass& pass, const LayerGroup& group, const List& list) {
-  if (!group.parts.sees_all) {
+  if (!group.parts.sees_all && !group.parts.borrows_keys) {
     list(pass);
     return;
   }
@@ -89,8 +90,11 @@ void LayerBackward(Pass& pass, const LayerGroup& group, bool core_again) {
   const OperandsOfGroup operands(pass, group);
   const Workload& w = pass.workload;
   const int64_t tokens = w.tokens();
+  LayerInputBackward(pass, tokens);
   if (group.parts.feed_forward != FeedForwardKind::kNone) {
-    FeedForwardBackward(pass, tokens, group.parts.experts());
+    InShapeOf(pass, group, [&](Pass& of) {
+      FeedForwardBackward(of, tokens, group.parts.experts());
+    });
   }
   if (group.parts.mixer == Mixer::kStateSpace) StateSpaceBackward(pass, tokens);
   if (group.parts.mixer == Mixer::kDeltaRule) DeltaRuleBackward(pass, tokens);
@@ -133,10 +137,12 @@ std::vector<LayerGroup> GroupsOfParts(const Architecture& a,
                                       int64_t first,
                                       int64_t end) {
   std::vector<LayerGroup> groups;
-  if (a.other_blocks() || a.attention_differs()) {
+  if (a.other_blocks() || a.blocks_differ()) {
     // Other blocks have no window (model/validate.cc).
     for (const BlocksAlike& sort : BlocksByParts(a, first, end)) {
-      const bool windowed = a.attention_differs() && !sort.parts.sees_all;
+      const bool windowed = a.attention_differs()
+                                ? !sort.parts.sees_all
+                                : a.windowed_layers == a.layers;
       groups.push_back({sort.count, sort.parts, windowed});
     }
     return groups;
@@ -212,8 +218,11 @@ void LayerForward(Pass& pass, const LayerGroup& group) {
     ConvolutionForward(pass, tokens);
   }
   if (group.parts.feed_forward != FeedForwardKind::kNone) {
-    FeedForwardForward(pass, tokens, group.parts.experts());
+    InShapeOf(pass, group, [&](Pass& of) {
+      FeedForwardForward(of, tokens, group.parts.experts());
+    });
   }
+  LayerInputForward(pass, tokens);
 }
 
 int64_t KeptProductBytes(const Workload& workload, const BlockParts& parts) {

@@ -39,6 +39,52 @@ void AddMixers(const Architecture& a, WeightCasts& casts) {
             2 * a.convolution_layers);
 }
 
+// Of so many attentions of such a model, each of so many products before the
+// last.
+void AddAttentions(const Workload& w,
+                   const Architecture& a,
+                   int64_t count,
+                   int64_t products,
+                   WeightCasts& casts) {
+  const int64_t h = a.hidden;
+  if (a.latent()) {
+    const int64_t query = a.latent_query > 0
+                              ? a.latent_query * (h + a.query_width())
+                              : h * a.query_width();
+    casts.Add(count * (h * a.key_value_down_width() + query +
+                       a.latent_key_value * a.key_value_up_width() +
+                       a.context_width() * h),
+              count * (a.latent_query > 0 ? 5 : 4));
+    return;
+  }
+  casts.Add(count * h * (a.projections_width() + a.context_width()),
+            count * (products * CastLaunches(w, a.attention_bias) +
+                     CastLaunches(w, a.output_bias)));
+  if (a.separate_attention_gate) {
+    casts.Add(count * h * a.attention_gate_width(), count);
+  }
+}
+
+// Of those of the blocks, with so many more of the usual sort.
+void AddAttentionsOfBlocks(const Workload& w,
+                           int64_t more,
+                           WeightCasts& casts) {
+  const Architecture& a = w.architecture;
+  const auto add = [&](const Architecture& of, int64_t count) {
+    const int keys = of.key_projection_width() > 0 ? 1 : 0;
+    const int values = of.value_projection_width() > 0 ? 1 : 0;
+    AddAttentions(
+        w, of, count, of.joint_projection() ? 1 : 1 + keys + values, casts);
+  };
+  if (!a.blocks_differ()) {
+    add(a, (a.shared_blocks ? 1 : a.attention_layers()) + more);
+    return;
+  }
+  for (const BlocksAlike& sort : BlocksByParts(a, 0, a.layers)) {
+    add(WithParts(a, sort.parts), sort.count);
+  }
+}
+
 // What is narrowed of the blocks: a launch a matrix, and one a bias.
 WeightCasts CastsOfBlocks(const Pass& pass) {
   const Workload& w = pass.workload;
@@ -47,25 +93,6 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   const int64_t feed_forward = a.gated ? 3 : 2;
   const int64_t matrices = a.joint_gate ? 2 : feed_forward;
   WeightCasts casts;
-  const auto attention =
-      [&](const Architecture& of, int64_t count, int64_t products) {
-        if (of.latent()) {
-          const int64_t query = of.latent_query > 0
-                                    ? of.latent_query * (h + of.query_width())
-                                    : h * of.query_width();
-          casts.Add(count * (h * of.key_value_down_width() + query +
-                             of.latent_key_value * of.key_value_up_width() +
-                             of.context_width() * h),
-                    count * (of.latent_query > 0 ? 5 : 4));
-          return;
-        }
-        casts.Add(count * h * (of.projections_width() + of.context_width()),
-                  count * (products * CastLaunches(w, of.attention_bias) +
-                           CastLaunches(w, of.output_bias)));
-        if (of.separate_attention_gate) {
-          casts.Add(count * h * of.attention_gate_width(), count);
-        }
-      };
   // Of so many elements in each product.
   const auto dense = [&](int64_t count, int64_t elements, bool bias) {
     casts.Add(count * feed_forward * elements,
@@ -73,22 +100,21 @@ WeightCasts CastsOfBlocks(const Pass& pass) {
   };
   const int64_t layers = a.shared_blocks ? 1 : a.attention_layers();
   const int64_t upper = a.next_token_weights();
-  const auto products = [](const Architecture& of) {
-    return of.joint_projection() ? 1 : (of.shares_keys() ? 2 : 3);
-  };
-  const int64_t full = a.attention_differs() ? a.layers - a.windowed_layers : 0;
-  attention(a, layers + upper - full, products(a));
-  if (full > 0) {
-    const Architecture of = WithFullAttention(a);
-    attention(of, full, products(of));
-  }
+  AddAttentionsOfBlocks(w, upper, casts);
   AddMixers(a, casts);
-  attention(a, 2 * a.decoder_layers, 3);
+  AddAttentions(w, a, 2 * a.decoder_layers, 3, casts);
   casts.Add(upper * 2 * h * h, upper);
   const int64_t with_experts = a.expert_layers() + (a.experts > 0 ? upper : 0);
-  dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) - with_experts,
+  dense(a.blocks_with_weights() - (a.layers - a.feed_forwards()) -
+            with_experts - a.upper_layers(),
         h * a.intermediate,
         a.feed_forward_bias);
+  if (a.upper_layers() > 0) {
+    dense(a.upper_layers(), h * a.upper_intermediate, a.feed_forward_bias);
+  }
+  if (a.layer_embedding_size > 0) {
+    casts.Add(2 * a.layers * h * a.layer_embedding_size, 2 * a.layers);
+  }
   if (a.experts > 0) {
     casts.Add(with_experts * h * a.scored_experts(), with_experts);
     dense(with_experts * a.experts,
@@ -135,6 +161,7 @@ WeightCasts CastsOutsideBlocks(const Workload& w) {
   if (a.projects_embeddings()) {
     matrix(h, a.word_width(), a.family == Family::kEncoder);
   }
+  if (a.layer_embedding_size > 0) matrix(a.layer_table_width(), h, false);
   return casts;
 }
 

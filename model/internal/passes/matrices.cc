@@ -16,7 +16,7 @@ bool Trains(const Workload& w, Matrix matrix) {
   // Embeddings are frozen with the lowest blocks, and an output layer that is
   // their table.
   const bool of_tables =
-      matrix == Matrix::kEmbeddings ||
+      matrix == Matrix::kEmbeddings || matrix == Matrix::kLayerEmbeddings ||
       (matrix == Matrix::kVocabulary && !w.architecture.untied_output);
   return !of_tables || w.trainable.everything();
 }
@@ -62,6 +62,12 @@ bool LoraMatrices::*MemberOf(Matrix matrix) {
       return &LoraMatrices::expert_latent_in;
     case Matrix::kExpertLatentOut:
       return &LoraMatrices::expert_latent_out;
+    case Matrix::kLayerGate:
+      return &LoraMatrices::layer_gate;
+    case Matrix::kLayerProjection:
+      return &LoraMatrices::layer_projection;
+    case Matrix::kLayerEmbeddings:
+      return &LoraMatrices::layer_embeddings;
     case Matrix::kDeltaRuleIn:
       return &LoraMatrices::delta_rule_in;
     case Matrix::kDeltaRuleGate:
@@ -94,6 +100,7 @@ bool HasAdapter(const Workload& w, Matrix matrix) {
       matrix == Matrix::kKey || matrix == Matrix::kValue;
   if (of_projections && OneAdapterOfProjections(w)) return false;
   if (matrix == Matrix::kValue && w.architecture.shares_keys()) return false;
+  if (of_projections && w.architecture.borrows_keys()) return false;
   if (matrix == Matrix::kFeedForwardIn && OneAdapterOfGate(w)) return false;
   bool LoraMatrices::*const member = MemberOf(matrix);
   return w.trainable.lora_rank > 0 && member != nullptr &&

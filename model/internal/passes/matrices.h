@@ -29,14 +29,17 @@ enum class Matrix {
   kConvolutionOut,
   kExpertLatentIn,
   kExpertLatentOut,
+  kLayerGate,
+  kLayerProjection,
   kFeedForwardGate,
   kFeedForwardIn,
   kFeedForwardOut,
   kPooler,
-  kTaskHead,        // trains beside adapters
-  kVocabularyHead,  // the transform before the logits
-  kEmbeddings,      // widens them
-  kVocabulary,      // tied to the word embeddings
+  kTaskHead,         // trains beside adapters
+  kVocabularyHead,   // the transform before the logits
+  kEmbeddings,       // widens them
+  kLayerEmbeddings,  // makes a part of those of all blocks
+  kVocabulary,       // tied to the word embeddings
 };
 
 // Those of blocks, whose products may be in 8 bits.

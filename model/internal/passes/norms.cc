@@ -96,7 +96,9 @@ void HeadNorms(Pass& pass,
                int64_t query_tokens,
                int64_t key_tokens) {
   const Architecture& a = pass.architecture;
-  if (a.value_norm) {
+  // Keys and values of another block are normed there.
+  if (a.borrows_keys()) key_tokens = 0;
+  if (a.value_norm && key_tokens > 0) {
     bare(pass, key_tokens * a.key_heads(), a.context_head_size(), pass.element);
   }
   switch (a.query_key_norm) {
@@ -109,10 +111,12 @@ void HeadNorms(Pass& pass,
     case QueryKeyNorm::kHead:
     case QueryKeyNorm::kEachHead:
       norm(pass, query_tokens * a.heads, a.query_head_size(), pass.element);
+      if (key_tokens == 0) return;
       norm(pass, key_tokens * a.key_heads(), a.query_head_size(), pass.element);
       return;
     case QueryKeyNorm::kWhole:
       norm(pass, query_tokens, a.query_width(), pass.element);
+      if (key_tokens == 0) return;
       norm(pass, key_tokens, a.key_width(), pass.element);
       return;
   }

@@ -5,6 +5,7 @@
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/embeddings.h"
 #include "model/internal/passes/head.h"
+#include "model/internal/passes/layer_embeddings.h"
 #include "model/internal/passes/norms.h"
 #include "model/internal/passes/positions.h"
 #include "model/stack_rules.h"
@@ -12,12 +13,26 @@
 
 namespace trainfare::model::internal {
 
+namespace {
+
+// Of word embeddings that train beside adapters.
+void WordsBackward(Pass& pass) {
+  const Workload& w = pass.workload;
+  const Architecture& a = pass.architecture;
+  DropoutBackward(pass, w.tokens() * a.word_width(), pass.wide);
+  TableGradient(pass, a.vocabulary, w.tokens(), a.word_width());
+  AddTiedGradient(pass);
+}
+
+}  // namespace
+
 void ForwardPass(Pass& pass) {
   const Workload& w = pass.workload;
   const Architecture& a = pass.architecture;
   pass.Open(Phase::kForward, SegmentRole::kEmbeddings, 1);
   const bool biased = !a.relative_bias_each_block;
   if (a.looks_up_tokens) EmbeddingsForward(pass, w.tokens());
+  LayerEmbeddingsForward(pass, w.tokens());
   if (biased) PositionBiasForward(pass, w.sequence_length);
   if (a.two_sided()) {
     EmbeddingsForward(pass, w.decoder_tokens());
@@ -82,6 +97,7 @@ void BackwardPass(Pass& pass) {
   if (w.trainable.everything()) {
     pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
     const bool biased = !a.relative_bias_each_block;
+    LayerEmbeddingsBackward(pass, w.tokens());
     if (a.looks_up_tokens) EmbeddingsBackward(pass, w.tokens());
     if (biased) PositionBiasBackward(pass, w.sequence_length);
     if (a.two_sided()) {
@@ -90,11 +106,12 @@ void BackwardPass(Pass& pass) {
     }
     pass.Close();
   }
-  if (w.trainable.embeddings_beside_adapters && a.looks_up_tokens) {
+  const bool beside =
+      w.trainable.embeddings_beside_adapters && a.looks_up_tokens;
+  if (!w.trainable.everything() && (beside || LayerEmbeddingsTrain(w))) {
     pass.Open(Phase::kBackward, SegmentRole::kEmbeddings, 1);
-    DropoutBackward(pass, w.tokens() * a.word_width(), pass.wide);
-    TableGradient(pass, a.vocabulary, w.tokens(), a.word_width());
-    AddTiedGradient(pass);
+    if (LayerEmbeddingsTrain(w)) LayerEmbeddingsBackward(pass, w.tokens());
+    if (beside) WordsBackward(pass);
     pass.Close();
   }
   if (w.accumulation > 1 || SumsGradientsWide(w)) {

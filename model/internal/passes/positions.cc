@@ -28,7 +28,7 @@ RotaryExtents RotatedElements(const Pass& pass,
   const int64_t key_heads = a.latent() ? 1 : a.key_heads();
   RotaryExtents rotated;
   rotated.queries = query_tokens * a.heads * size;
-  rotated.keys = key_tokens * key_heads * size;
+  rotated.keys = a.borrows_keys() ? 0 : key_tokens * key_heads * size;
   // Behind norms queries and keys are as these leave them; Llama 4's stand
   // behind it.
   const bool normed = a.query_key_norm != QueryKeyNorm::kNone &&
@@ -60,6 +60,7 @@ void RotaryForward(Pass& pass,
     return;
   }
   for (const int64_t elements : {r.queries, r.keys}) {
+    if (elements == 0) continue;
     pass.Elementwise(kName, elements, r.read, r.written, 1);
     pass.Elementwise(kName, elements / 2, r.read, r.read, 1);
     pass.Copy(kName, elements, r.read, r.read);
@@ -86,6 +87,7 @@ void RotaryBackward(Pass& pass,
     if (r.read < r.written) NarrowGradient(pass, elements);
   };
   for (const int64_t elements : {r.queries, r.keys}) {
+    if (elements == 0) continue;
     times_table(elements);
     pass.Elementwise(kName, elements / 2, r.read, r.read, 1);
     for (int half = 0; half < 2; ++half) {

@@ -34,7 +34,7 @@ int64_t WidthOf(const Pass& pass, Matrix matrix) {
     case Matrix::kQuery:
       return a.query_projection_width();
     case Matrix::kKey:
-      return a.key_width();
+      return a.key_projection_width();
     case Matrix::kValue:
       return a.value_projection_width();
     case Matrix::kFeedForwardGate:

@@ -49,6 +49,30 @@ Architecture Gemma4(std::string name, const Dimensions& d, int64_t full_keys) {
   return a;
 }
 
+// Gemma 4's small ones: every so many blocks one sees all, with no more heads of
+// keys than others; the highest ones share keys and values, and each has
+// embeddings of its own.
+Architecture SmallGemma4(std::string name,
+                         const Dimensions& d,
+                         int64_t period,
+                         int64_t sharing) {
+  Architecture a = Gemma4(std::move(name), d, 0);
+  a.keys_are_values = false;
+  a.window = 512;
+  a.windowed_layers = d.layers - d.layers / period;
+  a.shared_key_value_layers = sharing;
+  a.layer_embedding_size = 256;
+  return a;
+}
+
+// Of these the smaller one has feed-forwards twice as wide in blocks that share.
+Architecture Gemma4E2b() {
+  Architecture a =
+      SmallGemma4("gemma-4-e2b", {35, 1536, 8, 1, 6144, 262144, 131072}, 5, 20);
+  a.upper_intermediate = 2 * a.intermediate;
+  return a;
+}
+
 // The same with experts beside the feed-forward, which have norms of their own.
 Architecture Gemma4WithExperts() {
   Architecture a = Experts(
@@ -278,6 +302,9 @@ std::vector<Architecture> LlamaKinPresets() {
       Gemma3("gemma-3-12b", {48, 3840, 16, 8, 15360, 262208, 131072}, 256),
       Gemma3("gemma-3-27b", {62, 5376, 32, 16, 21504, 262208, 131072}, 128),
       // google/gemma-4-*, of which the text model
+      Gemma4E2b(),
+      SmallGemma4(
+          "gemma-4-e4b", {42, 2560, 8, 2, 10240, 262144, 131072}, 6, 18),
       Gemma4("gemma-4-12b", {48, 3840, 16, 8, 15360, 262144, 262144}, 1),
       Gemma4WithExperts(),
       Gemma4("gemma-4-31b", {60, 5376, 32, 16, 21504, 262144, 262144}, 4),

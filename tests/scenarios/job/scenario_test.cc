@@ -176,7 +176,7 @@ TEST_CASE("what trains, and how gradients are sent, are read") {
         "key_value_up, state_space_in, state_space_out, delta_rule_in, "
         "delta_rule_gate, delta_rule_write, delta_rule_decay, "
         "delta_rule_out, convolution_in, convolution_out, expert_latent_in, "
-        "expert_latent_out");
+        "expert_latent_out, layer_gate, layer_projection, layer_embeddings");
   // A key that nobody knows is named before one that is missing beside it.
   CHECK(Message(Replaced("epochs: 3",
                          "epochs: 3\ntrainable: { lora: { droput: 0.05 } }"))
