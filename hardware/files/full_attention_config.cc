@@ -105,24 +105,44 @@ void ReadExpertsOfGemma4(const ConfigJson& c, Architecture& a) {
   a.expert_norms = true;
 }
 
-// Embeddings of each block and keys that blocks share (Gemma 4 E2B and E4B) are
-// what no description holds.
-void RefuseSmallGemma4(const ConfigJson& c, bool embeds_blocks) {
-  const auto refuse = [&](const char* key, const char* what, int64_t usual) {
-    const int64_t count = c.Count(key, usual);
-    if (count == 0) return;
-    c.Fail(key,
-           fmt::format("expected 0, got {}{}; {} are not counted",
-                       count,
-                       c.Has(key) ? "" : ", as usual where it is not said",
-                       what));
-  };
-  refuse("hidden_size_per_layer_input",
-         "embeddings of each block (Gemma 4 E2B and E4B)",
-         embeds_blocks ? 256 : 0);
-  refuse("num_kv_shared_layers", "keys and values that blocks share", 0);
-  // Of blocks that share keys, and of embeddings that there are none of.
-  Ignore(c, {"use_double_wide_mlp", "vocab_size_per_layer_input"});
+// The small ones (Gemma 4 E2B and E4B) have embeddings of each block, and blocks
+// that share keys and values.
+void ReadSmallGemma4(const ConfigJson& c, int64_t usual_size, Architecture& a) {
+  a.layer_embedding_size = c.Count("hidden_size_per_layer_input", usual_size);
+  const int64_t rows = c.Count("vocab_size_per_layer_input", 262'144);
+  if (a.layer_embedding_size > 0 && rows != a.vocabulary) {
+    a.layer_vocabulary = rows;
+  }
+  a.shared_key_value_layers = c.Count("num_kv_shared_layers", 0);
+  const bool wide = c.Flag("use_double_wide_mlp", false);
+  if (wide && a.shared_key_value_layers > 0) {
+    a.upper_intermediate = 2 * a.intermediate;
+  }
+}
+
+// Blocks that see all are counted as spread evenly: where the highest ones share
+// keys and values it matters how many of them are among these.
+void RequireEvenlyShared(const ConfigJson& c, const Architecture& a) {
+  constexpr const char* kTypes = "layer_types";
+  const int64_t below = a.layers - a.shared_key_value_layers;
+  if (!c.Has(kTypes) || !a.attention_differs() || below == a.layers ||
+      below <= 0) {
+    return;
+  }
+  int64_t full = 0;
+  int64_t block = 0;
+  for (const json& word : c.List(kTypes, a.layers, "words")) {
+    if (block++ < below && word == "full_attention") ++full;
+  }
+  const int64_t even = a.full_layers_below(below);
+  if (full == even) return;
+  c.Fail(kTypes,
+         fmt::format("expected {} of full_attention among the first {}, as "
+                     "spread evenly, got {}; with num_kv_shared_layers "
+                     "nothing else is counted",
+                     even,
+                     below,
+                     full));
 }
 
 // The last block sees all, whatever the file says (Gemma4TextConfig).
@@ -140,7 +160,7 @@ void RequireLastFull(const ConfigJson& c, const Architecture& a) {
 // and each block's result is times a number, in a pass that is not counted.
 Architecture ReadGemma4s(const ConfigJson& c, bool unified) {
   Architecture a = ReadGemmas(c, UsualHeads(4, 256));
-  RefuseSmallGemma4(c, /*embeds_blocks=*/!unified);
+  ReadSmallGemma4(c, unified ? 0 : 256, a);
   RequireLastFull(c, a);
   // Of six blocks the last, and the last of all.
   ReadWindow(
@@ -148,6 +168,7 @@ Architecture ReadGemma4s(const ConfigJson& c, bool unified) {
   a.keys_are_values = c.Flag("attention_k_eq_v", false);
   SetFullHeads(
       c.Has("per_layer_config") ? HeadsOfBlocks(c, a) : HeadsOfFile(c, a), a);
+  RequireEvenlyShared(c, a);
   a.norm_placement = model::NormPlacement::kBoth;
   a.query_key_norm = model::QueryKeyNorm::kHead;
   a.value_norm = true;

@@ -20,8 +20,8 @@ constexpr std::string_view kLightning =
 constexpr std::string_view kDelta =
     "linear attention in most blocks (Kimi Delta Attention)";
 constexpr std::string_view kGemma3n =
-    "streams of its residual, embeddings of each block and keys that blocks "
-    "share";
+    "streams of its residual (AltUp) and products of low rank beside "
+    "attention (LAuReL)";
 constexpr std::string_view kSparse =
     "attention to a window and few tokens beside it";
 
@@ -47,7 +47,7 @@ constexpr auto kUncounted = std::to_array<UncountedType>({
      "attention and a state space side by side in a block",
      "granitemoehybrid"},
     {"falcon_mamba", kFirstMamba, "nemotron_h"},
-    {"gemma3n_text", kGemma3n, "gemma3_text"},
+    {"gemma3n_text", kGemma3n, "gemma4_text"},
     {"glm_moe_dsa", kIndexed, "glm4_moe_lite"},
     {"jamba", kFirstMamba, "granitemoehybrid"},
     {"kimi_linear", kDelta, "kimi_k2"},

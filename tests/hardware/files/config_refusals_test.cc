@@ -464,7 +464,7 @@ TEST_CASE("types whose blocks no description holds are refused for them") {
         Case{"deepseek_v4", "hyper-connections", "deepseek_v3"},
         Case{"eurobert", "one matrix of their own", "modernbert"},
         Case{"falcon_h1", "side by side", "granitemoehybrid"},
-        Case{"gemma3n_text", "embeddings of each block", "gemma3_text"},
+        Case{"gemma3n_text", "streams of its residual", "gemma4_text"},
         Case{"glm_moe_dsa", "indexer", "glm4_moe_lite"},
         Case{"jamba", "the first Mamba", "granitemoehybrid"},
         Case{"kimi_linear", "Kimi Delta Attention", "kimi_k2"},

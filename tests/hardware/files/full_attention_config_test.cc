@@ -38,12 +38,12 @@ std::string FullRefusal(const std::string& text) {
   return "nothing refused";
 }
 
-// Every sixth block sees all.
-std::string LayerTypes(int blocks) {
+// The last of every so many blocks sees all.
+std::string LayerTypes(int blocks, int period = 6) {
   std::vector<std::string> words;
   for (int block = 0; block < blocks; ++block) {
-    words.emplace_back(block % 6 == 5 ? "\"full_attention\""
-                                      : "\"sliding_attention\"");
+    words.emplace_back(block % period == period - 1 ? "\"full_attention\""
+                                                    : "\"sliding_attention\"");
   }
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
@@ -137,9 +137,15 @@ TEST_CASE("Gemma 4's blocks that see all as its class reads them") {
   CHECK(refusal(R"("use_bidirectional_attention": "all")")
             .starts_with("use_bidirectional_attention: expected null or "
                          "vision, got \"all\""));
-  CHECK(refusal(R"("num_kv_shared_layers": 2)") ==
-        "num_kv_shared_layers: expected 0, got 2; keys and values that blocks "
-        "share are not counted");
+  CHECK(
+      refusal(R"("num_kv_shared_layers": 2)")
+          .starts_with("num_kv_shared_layers: expected blocks of both sorts "
+                       "of attention below the 2 that share keys and values"));
+  CHECK(refusal(R"("num_kv_shared_layers": 2, "layer_types": [
+           "full_attention", "sliding_attention", "sliding_attention",
+           "sliding_attention", "full_attention", "full_attention"])")
+            .starts_with("layer_types: expected 2 of full_attention among the "
+                         "first 4, as spread evenly, got 1"));
   CHECK(refusal(R"("layer_types": ["sliding_attention", "sliding_attention",
            "full_attention", "sliding_attention", "sliding_attention",
            "sliding_attention"])")
@@ -150,16 +156,48 @@ TEST_CASE("Gemma 4's blocks that see all as its class reads them") {
                          "num_attention_heads = 4, got 3"));
 }
 
-TEST_CASE("Gemma 4 E2B and E4B are refused for their embeddings of blocks") {
-  const std::string refusal = FullRefusal(
-      R"({"model_type": "gemma4_text", "num_hidden_layers": 35,
-          "hidden_size": 1536, "num_attention_heads": 8, "head_dim": 256,
-          "num_key_value_heads": 1, "intermediate_size": 6144,
-          "vocab_size": 262144, "max_position_embeddings": 131072,
-          "hidden_size_per_layer_input": 256, "num_kv_shared_layers": 20})");
-  CHECK(refusal.find("hidden_size_per_layer_input: expected 0, got 256; "
-                     "embeddings of each block (Gemma 4 E2B and E4B) are not "
-                     "counted") != std::string::npos);
+TEST_CASE("Gemma 4 E2B and E4B as published") {
+  const auto file = [](int period, std::string_view sizes) {
+    const int blocks = period == 5 ? 35 : 42;
+    return fmt::format(
+        R"({{"model_type": "gemma4", "audio_config": {{"hidden_size": 1024}},
+ "vision_config": {{"hidden_size": 768}}, "text_config": {{
+ "attention_bias": false, "attention_dropout": 0.0, "attention_k_eq_v": false,
+ "enable_moe_block": false, "final_logit_softcapping": 30.0,
+ "global_head_dim": 512, "head_dim": 256,
+ "hidden_activation": "gelu_pytorch_tanh", "hidden_size_per_layer_input": 256,
+ "layer_types": {}, "max_position_embeddings": 131072,
+ "model_type": "gemma4_text", "num_attention_heads": 8,
+ "num_global_key_value_heads": null, "num_hidden_layers": {},
+ "sliding_window": 512, "tie_word_embeddings": true,
+ "use_bidirectional_attention": null, "vocab_size": 262144,
+ "vocab_size_per_layer_input": 262144, {}}}}})",
+        LayerTypes(blocks, period),
+        blocks,
+        sizes);
+  };
+  CheckIsFullPreset(file(5,
+                         R"("hidden_size": 1536, "intermediate_size": 6144,
+ "num_key_value_heads": 1, "num_kv_shared_layers": 20,
+ "use_double_wide_mlp": true)"),
+                    "gemma-4-e2b");
+  CheckIsFullPreset(file(6,
+                         R"("hidden_size": 2560, "intermediate_size": 10240,
+ "num_key_value_heads": 2, "num_kv_shared_layers": 18,
+ "use_double_wide_mlp": false)"),
+                    "gemma-4-e4b");
+}
+
+TEST_CASE("rows of embeddings of blocks are those of the file") {
+  const model::Architecture a = OfFullFile(
+      R"({"model_type": "gemma4_text", "num_hidden_layers": 6,
+          "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16,
+          "num_key_value_heads": 2, "intermediate_size": 128,
+          "vocab_size": 100, "max_position_embeddings": 64,
+          "vocab_size_per_layer_input": 90})");
+  CHECK(a.layer_embedding_size == 256);
+  CHECK(a.layer_vocabulary == 90);
+  CHECK(a.shared_key_value_layers == 0);
 }
 
 TEST_CASE("MiMo-V2-Flash as published") {

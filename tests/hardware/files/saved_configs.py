@@ -25,8 +25,9 @@ DEEPSEEK = {**FEW, "num_experts_per_tok": 6}
 DOTS = {**DEEPSEEK, "n_routed_experts": 8, "n_shared_experts": 2,
         "first_k_dense_replace": 1}
 HYBRID = {**FEW, "layer_types": ["mamba", "attention", "mamba", "mamba"]}
-# Of the class's own values, which are Gemma 4 E2B's, the one that is not counted.
-GEMMA4 = {**FEW, "hidden_size_per_layer_input": 0, "attention_k_eq_v": True,
+# With all that one of them has, embeddings of each block among the class's own.
+GEMMA4 = {**FEW, "attention_k_eq_v": True, "num_kv_shared_layers": 2,
+          "layer_types": 2 * ["sliding_attention", "full_attention"],
           "num_global_key_value_heads": 2, "enable_moe_block": True,
           "num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 704}
 TYPES = {
