@@ -58,13 +58,6 @@ void DivideLayers(const Parallel& p, Architecture& a) {
   a.vocabulary = PartOf(a.vocabulary, ranks);
 }
 
-// What embeddings and head are worth beside blocks, of which each is 1.
-struct CutWeights {
-  double embeddings = 0;
-  double head = 0;
-  bool by_cost = false;
-};
-
 // Elements of the matrices of blocks that a token meets, of experts its own.
 double MatricesMet(const Architecture& a) {
   Architecture met = a;
@@ -78,16 +71,37 @@ double HeadInBlocks(const Architecture& a) {
   return static_cast<double>(a.vocabulary * a.word_width()) / of_block;
 }
 
-CutWeights WeightsOf(const Workload& w) {
+// Blocks before a stage of which each has as many, tables counted as `tables` of
+// them before the first and behind the last. Of what is left over stages between
+// first and last have one each, evenly among these, or all but the last.
+int64_t EvenlyBefore(int64_t stage, const Workload& w, int64_t tables) {
+  const int64_t stages = w.parallel.pipeline;
+  const int64_t all = w.architecture.layers + 2 * tables;
+  const int64_t left = all % stages;
+  const int64_t between = stages - 2;
+  const int64_t before = all / stages * stage - tables;
+  if (left == 0) return before;
+  if (left > between) return before + stage;
+  return before + (2 * left * (stage - 1) + between) / (2 * between);
+}
+
+// The nearest to as many products before a stage as are its share.
+int64_t ByCostBefore(int64_t stage, const Workload& w) {
+  const Architecture& a = w.architecture;
+  const double head = PredictsVocabulary(w) ? HeadInBlocks(a) : 0.0;
+  return std::llround((static_cast<double>(a.layers) + head) *
+                      static_cast<double>(stage) /
+                      static_cast<double>(w.parallel.pipeline));
+}
+
+int64_t BlocksBefore(int64_t stage, const Workload& w) {
   switch (w.parallel.stages) {
     case StageCut::kBlocks:
-      return {};
+      return EvenlyBefore(stage, w, 0);
     case StageCut::kTables:
-      return {1.0, 1.0};
+      return EvenlyBefore(stage, w, 1);
     case StageCut::kCost:
-      return {0.0,
-              PredictsVocabulary(w) ? HeadInBlocks(w.architecture) : 0.0,
-              true};
+      return ByCostBefore(stage, w);
   }
   ENSURE(false, "stages without a cut");
 }
@@ -384,22 +398,8 @@ int64_t FirstBlockOfStage(const Workload& w, int64_t stage) {
   const int64_t layers = w.architecture.layers;
   if (stage == 0) return 0;
   if (stage == stages) return layers;
-  const CutWeights weights = WeightsOf(w);
-  const double all =
-      weights.embeddings + static_cast<double>(layers) + weights.head;
-  const double even =
-      all * static_cast<double>(stage) / static_cast<double>(stages) -
-      weights.embeddings;
-  // What does not divide is between first and last.
-  const double middle = static_cast<double>(stages) / 2.0;
-  const bool early = static_cast<double>(stage) < middle;
-  constexpr double kRounding = 1e-9;
-  const double first =
-      early ? std::floor(even + kRounding) : std::ceil(even - kRounding);
-  const double nearest = weights.by_cost ? std::round(even) : first;
   // A block each at least.
-  return std::clamp<int64_t>(
-      std::llround(nearest), stage, layers - stages + stage);
+  return std::clamp(BlocksBefore(stage, w), stage, layers - stages + stage);
 }
 
 int64_t BlocksOfStage(const Workload& w, int64_t stage) {

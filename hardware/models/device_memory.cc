@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "hardware/catalog/kind_facts.h"
 #include "hardware/models/kind.h"
@@ -50,17 +51,26 @@ MemoryPlan PlanOfRank(const Device& device,
   return plan(held);
 }
 
-// Stages of which one holds most: the first, with tables; the next, with as much
-// under way of more blocks; the last, with logits.
-std::set<int64_t> FullStages(const model::Parallel& parallel) {
-  const int64_t last = parallel.pipeline - 1;
-  return {0, std::min<int64_t>(1, last), last};
+// Stages of which one holds most, whatever the batch: all but those that are as
+// one before them, which holds no fewer passes.
+std::vector<int64_t> FullStages(const model::Workload& workload) {
+  if (workload.parallel.pipeline == 1) return {0};
+  std::vector<int64_t> stages;
+  std::vector<model::Workload> parts;
+  for (int64_t stage = 0; stage < workload.parallel.pipeline; ++stage) {
+    model::Workload part = model::OfStage(workload, stage);
+    if (std::find(parts.begin(), parts.end(), part) != parts.end()) continue;
+    stages.push_back(stage);
+    parts.push_back(std::move(part));
+  }
+  return stages;
 }
 
-// What one rank needs without gaps, of the fullest stage where ranks have parts
-// of a model.
+// What one rank needs without gaps, of the fullest of these stages where ranks
+// have parts of a model.
 MemoryPlan PlanTensors(const Device& device,
                        const model::Workload& workload,
+                       const std::vector<int64_t>& stages,
                        int64_t devices,
                        int64_t ranks_per_device,
                        model::MemoryOfBatches& memory) {
@@ -69,7 +79,7 @@ MemoryPlan PlanTensors(const Device& device,
   }
   const int64_t parts = model::PartsOfWeights(workload.parallel);
   std::optional<MemoryPlan> fullest;
-  for (const int64_t stage : FullStages(workload.parallel)) {
+  for (const int64_t stage : stages) {
     MemoryPlan plan = PlanOfRank(device,
                                  model::OfStageInFlight(workload, stage),
                                  devices / parts,
@@ -104,8 +114,12 @@ MemoryPlan PlanMemory(const Device& device,
                       int64_t devices,
                       int64_t ranks_per_device,
                       model::MemoryOfBatches& memory) {
-  MemoryPlan plan =
-      PlanTensors(device, workload, devices, ranks_per_device, memory);
+  MemoryPlan plan = PlanTensors(device,
+                                workload,
+                                FullStages(workload),
+                                devices,
+                                ranks_per_device,
+                                memory);
   model::MemoryEstimate& needed = plan.needed;
   needed.in_gaps = needed.without_context() * GapsOf(device, workload);
   return plan;
@@ -128,10 +142,11 @@ std::optional<int64_t> LargestBatch(const Device& device,
   most = std::min(most, model::LargestCountableBatch(workload));
   model::Workload w = workload;
   model::Bytes<> capacity;
+  const std::vector<int64_t> stages = FullStages(workload);
   const auto needed = [&](int64_t batch) {
     w.batch = batch;
     const MemoryPlan plan =
-        PlanTensors(device, w, devices, ranks_per_device, memory);
+        PlanTensors(device, w, stages, devices, ranks_per_device, memory);
     capacity = plan.capacity;
     return plan.needed.total();
   };

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "model/optimizer_kernels.h"
 #include "model/parallel.h"
 #include "model/presets.h"
+#include "model/rounding.h"
 #include "model/sharding.h"
 #include "model/trainable.h"
 #include "model/validate.h"
@@ -154,6 +157,47 @@ TEST_CASE("stages are cut by blocks, with tables, or by cost") {
   CHECK(BlocksOf(w) == std::vector<int64_t>{5, 5, 5, 1});
   w.parallel.stages = StageCut::kBlocks;
   CHECK(BlocksOf(w) == std::vector<int64_t>{4, 4, 4, 4});
+}
+
+TEST_CASE(
+    "what does not divide is one block more, of stages between the ends") {
+  Workload w = Divided();
+  w.parallel.tensor = 1;
+  w.architecture.layers = 32;
+  w.parallel.pipeline = 5;
+  CHECK(BlocksOf(w) == std::vector<int64_t>{6, 7, 6, 7, 6});
+  w.architecture.layers = 80;
+  w.parallel.pipeline = 3;
+  CHECK(BlocksOf(w) == std::vector<int64_t>{27, 27, 26});
+  for (w.architecture.layers = 2; w.architecture.layers < 130;
+       ++w.architecture.layers) {
+    for (w.parallel.pipeline = 2;
+         w.parallel.pipeline <= std::min<int64_t>(w.architecture.layers, 24);
+         ++w.parallel.pipeline) {
+      const int64_t layers = w.architecture.layers;
+      const int64_t stages = w.parallel.pipeline;
+      CAPTURE(layers);
+      CAPTURE(stages);
+      w.parallel.stages = StageCut::kBlocks;
+      const std::vector<int64_t> blocks = BlocksOf(w);
+      const int64_t fewest = *std::min_element(blocks.begin(), blocks.end());
+      const int64_t most = *std::max_element(blocks.begin(), blocks.end());
+      CHECK(fewest == layers / stages);
+      CHECK(most == CeilDivide(layers, stages));
+      CHECK(blocks.back() == fewest);
+      CHECK(blocks.front() == (layers % stages == stages - 1 ? most : fewest));
+      CHECK(std::accumulate(blocks.begin(), blocks.end(), int64_t{0}) ==
+            layers);
+      // Tables are a block each at both ends.
+      w.parallel.stages = StageCut::kTables;
+      std::vector<int64_t> beside = BlocksOf(w);
+      if (layers < 2 * stages) continue;  // stages of a block at least
+      ++beside.front();
+      ++beside.back();
+      CHECK(*std::max_element(beside.begin(), beside.end()) ==
+            CeilDivide(layers + 2, stages));
+    }
+  }
 }
 
 TEST_CASE("what ranks of a layer and stages send each other") {

@@ -5,12 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "hardware/models/device_memory.h"
 #include "hardware/models/device_models.h"
 #include "model/activations.h"
+#include "model/memory.h"
 #include "model/presets.h"
+#include "model/split.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -218,6 +221,37 @@ TEST_CASE("an allocator holds gaps beyond tensors, by hand") {
   CHECK(share() == doctest::Approx(0.04));
   w.stack.fusion = model::Fusion::kXla;
   CHECK(share() == 0.0);
+}
+
+// Of DeepSeek-V3's 61 blocks in 20 stages one in the middle has four, all others
+// have three, the first of them without experts.
+TEST_CASE("a pipeline needs what its fullest stage does") {
+  const Device& device = Called("h100_sxm");
+  model::Workload w;
+  w.architecture = model::FindArchitecture("deepseek-v3");
+  w.sequence_length = 4096;
+  w.batch = 1;
+  w.accumulation = 32;
+  w.precision = kBf16;
+  w.stack = {model::Fusion::kMegatron, model::Attention::kFlash};
+  w.stack.narrow_weights = true;
+  w.gradient_checkpointing = true;
+  w.parallel = {.data = 8,
+                .shard = model::Shard::kZero1,
+                .tensor = 8,
+                .sequence = true,
+                .expert = 8,
+                .pipeline = 20};
+  const auto of = [&](int64_t stage) {
+    return model::EstimateMemory(model::OfStageInFlight(w, stage),
+                                 SurroundingsOf(device, 8))
+        .total();
+  };
+  model::Bytes<> most;
+  for (int64_t stage = 0; stage < 20; ++stage) most = std::max(most, of(stage));
+  const model::MemoryEstimate needed = PlanMemory(device, w, 1280).needed;
+  CHECK(needed.total().base() == most.base());
+  CHECK(most.base() > 1.2 * std::max({of(0), of(1), of(19)}).base());
 }
 
 TEST_CASE("the largest batch fits, and one sequence more does not") {
