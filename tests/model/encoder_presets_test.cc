@@ -260,10 +260,18 @@ TEST_CASE("ModernBERT by hand") {
   CHECK(SumsOf(w, "feed-forward in", Phase::kForward).matrix_flops ==
         22LL * 2 * 1024 * 768 * 2 * 1152);
   CHECK(StepModelFlops(w) == 3 * ForwardModelFlops(w));
-  // 8 blocks see all, 14 see 64 positions to each side.
+  // 8 blocks see all, 14 see 64 positions to each side, at the ends fewer.
   w.stack.attention = Attention::kFlash;
   CHECK(SumsOf(w, "flash attention", Phase::kForward).matrix_flops ==
-        12LL * (8 * 1024 * 1024 + 14 * 1024 * 129) * 2 * 2 * 64);
+        12LL * (8 * 1024 * 1024 + 14 * (1024 * 129 - 64 * 65)) * 2 * 2 * 64);
+  // Of few tokens all but those of both ends, and of fewer all.
+  w.sequence_length = 100;
+  CHECK(SumsOf(w, "flash attention", Phase::kForward).matrix_flops ==
+        12LL * (8 * 100 * 100 + 14 * (100 * 100 - 35 * 36)) * 2 * 2 * 64);
+  w.sequence_length = 60;
+  CHECK(SumsOf(w, "flash attention", Phase::kForward).matrix_flops ==
+        12LL * 22 * 60 * 60 * 2 * 2 * 64);
+  w.sequence_length = 1024;
   // The head of spans and of classes has a dense layer and a norm, too.
   for (const Head head :
        {Head::kQuestionAnswering, Head::kSequenceClassification}) {
@@ -336,6 +344,14 @@ TEST_CASE("tables narrower than the blocks, by hand") {
         3 * (256 * 128 * 4 * 2 + 256 * 8));
   CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).bytes ==
         (30'522 + 512 + 2) * 128 * 4);
+  // As narrow as the weights are.
+  Workload narrow = w;
+  narrow.precision = Precision::kBf16;
+  narrow.stack.narrow_weights = true;
+  CHECK(SumsOf(narrow, "embedding gather", Phase::kForward).bytes ==
+        3 * (256 * 128 * 2 * 2 + 256 * 8));
+  CHECK(SumsOf(narrow, "embedding add", Phase::kForward).bytes ==
+        2 * 256 * 128 * 3 * 2);
   // What the same with tables of 256 has is as much in blocks.
   Workload wide = w;
   wide.architecture.embedding_size = 0;

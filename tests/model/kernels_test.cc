@@ -63,6 +63,21 @@ TEST_CASE("flash attention recomputes its scores") {
         2 * ForwardModelFlops(w) + scores_flops);
 }
 
+TEST_CASE("flash attention caps scores again in its backward pass") {
+  Workload w;
+  w.architecture = FindArchitecture("gemma-2-2b");
+  w.precision = Precision::kBf16;
+  w.stack.attention = Attention::kFlash;
+  const auto special = [&](KernelName name, Phase phase) {
+    return SumsOf(w, name, phase).special_ops;
+  };
+  const int64_t forward = special("flash attention", Phase::kForward);
+  CHECK(special("flash attention gradient", Phase::kBackward) == forward);
+  w.architecture.attention_soft_cap = false;
+  CHECK(2 * special("flash attention", Phase::kForward) == forward);
+  CHECK(2 * special("flash attention gradient", Phase::kBackward) == forward);
+}
+
 TEST_CASE("fusion changes bytes and launches, never the products") {
   Workload w = BertBase(8, 128);
   const KernelList eager = ExpandKernels(w);

@@ -42,6 +42,7 @@ struct KernelSums {
   int64_t launches = 0;
   int64_t bytes = 0;
   int64_t matrix_flops = 0;
+  int64_t special_ops = 0;
 };
 
 inline KernelSums SumsOf(const Workload& w, KernelName name, Phase phase) {
@@ -56,6 +57,7 @@ inline KernelSums SumsOf(const Workload& w, KernelName name, Phase phase) {
       sums.launches += times;
       sums.bytes += times * kernel.bytes();
       sums.matrix_flops += times * kernel.matrix_flops;
+      sums.special_ops += times * kernel.special_ops;
     }
   }
   return sums;

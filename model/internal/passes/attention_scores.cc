@@ -7,6 +7,12 @@
 namespace trainfare::model::internal {
 namespace {
 
+// An exponential each, and the cap's tanh, which the pass backward makes anew,
+// too.
+int64_t SpecialOpsOfScores(const Architecture& a, const AttentionShape& shape) {
+  return shape.seen_scores() * (a.attention_soft_cap ? 2 : 1);
+}
+
 void FlashAttentionForward(Pass& pass, const AttentionShape& shape) {
   const Architecture& a = pass.architecture;
   Kernel& kernel = pass.Push(
@@ -17,7 +23,7 @@ void FlashAttentionForward(Pass& pass, const AttentionShape& shape) {
       2 * shape.seen_scores() * (shape.head_size + shape.value_size);
   kernel.vector_flops =
       (kSoftmaxForwardFlops + 1 + pass.DropoutFlops()) * shape.seen_scores();
-  kernel.special_ops = shape.seen_scores() * (a.attention_soft_cap ? 2 : 1);
+  kernel.special_ops = SpecialOpsOfScores(a, shape);
   kernel.random_draws = pass.DropoutDraws() * shape.seen_scores();
   kernel.blocks_overlap = true;
   kernel.bytes_read =
@@ -27,6 +33,7 @@ void FlashAttentionForward(Pass& pass, const AttentionShape& shape) {
 }
 
 void FlashAttentionBackward(Pass& pass, const AttentionShape& shape) {
+  const Architecture& a = pass.architecture;
   const int64_t rows = shape.products() * shape.query_length;
   if (pass.EagerOutside()) {
     // Dao et al. 2022, algorithm 4: D = rowsum(dO o O), before.
@@ -51,7 +58,7 @@ void FlashAttentionBackward(Pass& pass, const AttentionShape& shape) {
   kernel.vector_flops =
       (kSoftmaxForwardFlops + kSoftmaxBackwardFlops + pass.DropoutFlops()) *
       shape.seen_scores();
-  kernel.special_ops = shape.seen_scores();
+  kernel.special_ops = SpecialOpsOfScores(a, shape);
   kernel.random_draws = pass.DropoutDraws() * shape.seen_scores();
   kernel.bytes_read = (shape.query_elements() + 2 * shape.context_elements() +
                        shape.key_value_elements()) *

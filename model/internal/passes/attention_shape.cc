@@ -20,6 +20,13 @@ int64_t CausalPairsWithin(int64_t window, bool chunked, int64_t positions) {
   return CausalPairs(window) + (positions - window) * window;
 }
 
+// Pairs within so many positions to either side, of which those at the ends of
+// a sequence have fewer.
+int64_t TwoSidedPairsWithin(int64_t reach, int64_t positions) {
+  reach = std::min(reach, positions);
+  return positions * (2 * reach + 1) - reach * (reach + 1);
+}
+
 }  // namespace
 
 bool Biased(const Pass& pass, const AttentionShape& shape) {
@@ -64,8 +71,7 @@ int64_t PairsSeen(const Workload& w, int64_t length, bool windowed) {
     seen = windowed ? CausalPairsWithin(a.window, a.chunked_window, document)
                     : CausalPairs(document);
   } else if (windowed) {
-    // To both sides.
-    seen = document * std::min(document, 2 * (a.window / 2) + 1);
+    seen = TwoSidedPairsWithin(a.window / 2, document);
   }
   return CeilDivide(seen * w.documents, w.part.context);
 }

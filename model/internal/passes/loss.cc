@@ -63,7 +63,15 @@ void ChunkedVocabulary(Pass& pass, int64_t rows) {
   pass.Gemm("input gradient", each, words, a.vocabulary);
   repeat();
   if (!Trains(w, Matrix::kVocabulary)) return;
+  // Products add to a gradient that begins with zeros (addmm; from Liger 0.7 on
+  // sums come behind them, in fp32).
+  const int64_t gradient = a.vocabulary * words;
+  pass.Copy("zero table gradient", gradient, 0, pass.element);
+  pass.last().parameter_bytes = pass.last().bytes();
+  pass.last().parameter_bytes_written = pass.last().bytes();
   WeightGradientGemm(pass, "weight gradient", words, a.vocabulary, each);
+  pass.last().bytes_read += gradient * pass.element;
+  pass.last().parameter_bytes += gradient * pass.element;
   repeat();
 }
 
