@@ -1,7 +1,6 @@
 #include "model/memory.h"
 
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "model/activations.h"
@@ -19,6 +18,7 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
   if (w.work == Work::kForward) return rank.ForwardPass().Estimate();
   const ActivationBytes activations = Activations(w, rank.blocks());
   const std::array moments = {rank.Loss(activations),
+                              rank.OutputProduct(activations),
                               rank.ForwardEnd(activations),
                               rank.LastBlock(activations),
                               rank.LowestBlock(activations.lowest),
@@ -33,10 +33,6 @@ MemoryEstimate WorstOf(const RankMemory& rank, const Workload& w) {
     held = total;
   };
   for (const Moment& moment : moments) compare(moment);
-  std::optional<Moment> product;
-  if (w.optimizer.in_backward) {
-    compare(product.emplace(rank.OutputProduct(activations)));
-  }
   MemoryEstimate worst = most->Estimate();
   worst.of_other_streams = rank.OfOtherStreams(worst);
   return worst;

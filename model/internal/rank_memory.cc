@@ -287,14 +287,27 @@ int64_t RankMemory::WidenedBytes() const {
   return wide || widens ? 0 : master_bytes_;
 }
 
+// What a block makes is gone when the head has logits of the last one's result.
 Moment RankMemory::ForwardPass() const {
+  const Moment block =
+      ForwardOnly(gathered_.at_block, ForwardTransients(w_), 0);
+  const Moment head =
+      ForwardOnly(gathered_.at_loss,
+                  HeadTokens(w_) * w_.architecture.hidden * Widths(w_).wide,
+                  ForwardLogitBytes(w_));
+  return head.total() > block.total() ? head : block;
+}
+
+Moment RankMemory::ForwardOnly(int64_t gathered,
+                               int64_t activations,
+                               int64_t logits) const {
   return {MemoryMoment::kForward,
           {{{"parameters", Size(parameter_bytes_)},
-            {"gathered parameters", Size(gathered_.at_block)},
+            {"gathered parameters", Size(gathered)},
             {"weight copies",
-             Size(WeightCopyBytes(CopiesAt::kForwardEnd, gathered_.at_block))},
-            {"activations", Size(ForwardTransients(w_))},
-            {"logits", Size(ForwardLogitBytes(w_))},
+             Size(WeightCopyBytes(CopiesAt::kForwardEnd, gathered))},
+            {"activations", Size(activations)},
+            {"logits", Size(logits)},
             {"workspace", surroundings_.workspace},
             {kFrameworkContext, surroundings_.context}}}};
 }
@@ -306,13 +319,40 @@ int64_t RankMemory::StandingGradients() const {
   return standing ? gradient_bytes_ : 0;
 }
 
-int64_t RankMemory::OutputGradient() const {
+int64_t RankMemory::OutputElements() const {
   const Architecture& a = w_.architecture;
-  const bool made = w_.optimizer.in_backward && PredictsVocabulary(w_) &&
-                    w_.trainable.everything();
-  if (!made) return 0;
-  return ShareOf(a.vocabulary * a.word_width(), w_.parallel) *
-         GradientWidth(w_);
+  if (!w_.trainable.everything()) return OutputCopies(w_);
+  return PredictsVocabulary(w_) ? a.vocabulary * a.word_width() : 0;
+}
+
+// Ranks that divide it make it as wide as the product is. What is added to sums
+// is in these, or in the buckets beside them.
+int64_t RankMemory::OutputGradient() const {
+  if (SumsGradientsWide(w_)) return 0;
+  return OutputElements() * (divided_ ? ParameterWidth(w_) : GradientWidth(w_));
+}
+
+// Under PyTorch's FSDP the root's gradients are divided at the end of the pass
+// backward, behind all blocks (FSDPState::_root_post_backward_final_callback).
+int64_t RankMemory::OutputGradientInRoot() const {
+  const bool of_root = divided_ && w_.parallel.shard == Shard::kFsdp &&
+                       !w_.parallel.embedding_units && !w_.part.gathered_once;
+  return of_root ? OutputGradient() : 0;
+}
+
+// Where logits come in chunks the loss has it ready.
+int64_t RankMemory::GradientsAtLoss() const {
+  return StandingGradients() + (ChunksLoss(w_) ? OutputGradient() : 0);
+}
+
+// Of blocks none has a gradient yet.
+int64_t RankMemory::GradientsAtLastBlock() const {
+  if (w_.optimizer.in_backward) {
+    return std::max(StandingGradients(), TiedOutputGradient());
+  }
+  const int64_t output =
+      OutputGradientInRoot() > 0 ? 0 : GradientBytesOfSome(OutputElements());
+  return std::max(StandingGradients(), output);
 }
 
 // Autograd adds both gradients of the table up before it hands them on.
@@ -336,7 +376,7 @@ Moment RankMemory::ForwardEnd(const ActivationBytes& activations) const {
   return BetweenPasses(MemoryMoment::kForward,
                        CopiesAt::kForwardEnd,
                        ForwardLogitBytes(w_),
-                       StandingGradients(),
+                       GradientsAtLoss(),
                        activations);
 }
 
@@ -344,7 +384,7 @@ Moment RankMemory::Loss(const ActivationBytes& activations) const {
   return BetweenPasses(MemoryMoment::kBackwardStart,
                        CopiesAt::kLoss,
                        LogitBytes(w_),
-                       StandingGradients(),
+                       GradientsAtLoss(),
                        activations);
 }
 
@@ -385,10 +425,7 @@ Moment RankMemory::LastBlock(const ActivationBytes& activations) const {
       {true,
        gathered_.at_block,
        WeightCopyBytes(CopiesAt::kLastBlock, gathered_.at_block),
-       // An output layer that trains beside adapters has its own by then.
-       std::max({StandingGradients(),
-                 GradientBytesOfSome(OutputCopies(w_)),
-                 TiedOutputGradient()}),
+       GradientsAtLastBlock(),
        activations.kept + activations.anew,
        0,
        BlockGradientBytes(w_, a.parts_of(a.layers - 1)) +
@@ -411,25 +448,27 @@ Moment RankMemory::LowestBlock(const LowestBlockBytes& block) const {
 
 Moment RankMemory::DuringBackward(MemoryMoment moment,
                                   const Passing& passing) const {
-  return {moment,
-          {{{"parameters", Size(parameter_bytes_)},
-            {"gathered parameters", Size(passing.gathered)},
-            {"weight copies", Size(passing.copies)},
-            {"gradients", Size(passing.gradients)},
-            {"gathered gradients",
-             Size(passing.in_block ? gathered_.gradients : 0)},
-            {"communication buckets",
-             Size(passing.in_block || w_.parallel.shard != Shard::kFsdp
-                      ? BucketBytes()
-                      : 0)},
-            {"master weights", Size(master_bytes_)},
-            {"unscaled gradients", Size(UnscaledBytes())},
-            {"optimizer state", Size(state_bytes_)},
-            {"activations", Size(passing.activations)},
-            {"logits", Size(passing.logits)},
-            {"backward transients", Size(passing.transients)},
-            {"workspace", surroundings_.workspace},
-            {kFrameworkContext, surroundings_.context}}}};
+  return {
+      moment,
+      {{{"parameters", Size(parameter_bytes_)},
+        {"gathered parameters", Size(passing.gathered)},
+        {"weight copies", Size(passing.copies)},
+        {"gradients", Size(passing.gradients)},
+        {"gathered gradients",
+         Size(passing.in_block ? gathered_.gradients + OutputGradientInRoot()
+                               : 0)},
+        {"communication buckets",
+         Size(passing.in_block || w_.parallel.shard != Shard::kFsdp
+                  ? BucketBytes()
+                  : 0)},
+        {"master weights", Size(master_bytes_)},
+        {"unscaled gradients", Size(UnscaledBytes())},
+        {"optimizer state", Size(state_bytes_)},
+        {"activations", Size(passing.activations)},
+        {"logits", Size(passing.logits)},
+        {"backward transients", Size(passing.transients)},
+        {"workspace", surroundings_.workspace},
+        {kFrameworkContext, surroundings_.context}}}};
 }
 
 Moment RankMemory::BackwardEnd() const {

@@ -67,8 +67,7 @@ class RankMemory {
   // Of training, whose narrow copies of weights may not outlive it.
   Moment ForwardEnd(const ActivationBytes& activations) const;
   Moment Loss(const ActivationBytes& activations) const;
-  // Where tensors are updated in the pass backward: others have the gradients of
-  // all below beside that of the output layer, later.
+  // The output layer's gradient comes beside that of the logits.
   Moment OutputProduct(const ActivationBytes& activations) const;
   Moment LastBlock(const ActivationBytes& activations) const;
   Moment LowestBlock(const LowestBlockBytes& block) const;
@@ -92,6 +91,10 @@ class RankMemory {
     int64_t transients;
   };
   Moment DuringBackward(MemoryMoment moment, const Passing& passing) const;
+  // Of a pass that keeps nothing.
+  Moment ForwardOnly(int64_t gathered,
+                     int64_t activations,
+                     int64_t logits) const;
   int64_t ParameterBytesOf() const;
   // Narrow copies of fp32 weights at a moment when so many bytes of parameters
   // are gathered.
@@ -106,10 +109,16 @@ class RankMemory {
   int64_t GradientBytesOf() const;
   int64_t SummedGradients() const;
   int64_t StandingGradients() const;
-  // Of the output layer, where tensors are updated in the pass backward; of a
-  // table that tokens are looked up in, too, it stands to the end.
+  // Of the output layer, where it trains: elements; bytes as its product makes
+  // them; those of them that stand in whole to the end, of ranks that divide
+  // gradients. Of a table that tokens are looked up in, too, it stands to the
+  // end, even where tensors are updated in the pass backward.
+  int64_t OutputElements() const;
   int64_t OutputGradient() const;
+  int64_t OutputGradientInRoot() const;
   int64_t TiedOutputGradient() const;
+  int64_t GradientsAtLoss() const;
+  int64_t GradientsAtLastBlock() const;
   int64_t WholeTables() const;
   int64_t GradientsAboveLowest() const;
   // Of so many of the parameters that train.

@@ -11,6 +11,7 @@
 #include "model/kernels.h"
 #include "model/logits.h"
 #include "model/presets.h"
+#include "model/sharding.h"
 #include "model/trainable.h"
 #include "model/transients.h"
 #include "model/validate.h"
@@ -326,6 +327,63 @@ TEST_CASE("inference keeps nothing for a backward pass") {
   CHECK(m.moment == MemoryMoment::kForward);
   CHECK(m.Of("gradients") == Bytes<>());
   CHECK(m.Of("optimizer state") == Bytes<>());
+}
+
+TEST_CASE("inference has a block's tensors or logits, and never both") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.1-8b");
+  w.batch = 1;
+  w.sequence_length = 8192;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.work = Work::kForward;
+  const auto held = [&](std::string_view term) {
+    return EstimateMemory(w, {}).Of(term).base();
+  };
+  // Scores of 32 heads, twice in fp32; beside them two results of 4096 in bf16
+  // and 2 x 4096 + 2 x 1024 of queries, keys, values and context.
+  CHECK(held("activations") ==
+        2.0 * 32 * 8192 * 8192 * 4 + 8192.0 * (2 * 4096 + 10240) * 2);
+  CHECK(held("logits") == 0.0);
+  w.stack.attention = Attention::kFlash;
+  CHECK(held("activations") == 8192.0 * 4096 * 2);
+  CHECK(held("logits") == static_cast<double>(ForwardLogitBytes(w)));
+}
+
+// Llama 3.2 1B, whose table is both: 128,256 x 2048 parameters.
+TEST_CASE("the output layer's gradient stands from its product on") {
+  Workload w;
+  w.architecture = FindArchitecture("llama-3.2-1b");
+  w.sequence_length = 2048;
+  w.precision = Precision::kBf16;
+  w.stack.narrow_weights = true;
+  w.gradient_checkpointing = true;
+  const double table = 128'256.0 * 2048 * 2;
+  const MemorySurroundings alone;
+  const auto gradients = [&](auto moment) {
+    const internal::RankMemory rank(w, alone);
+    const ActivationBytes activations = Activations(w);
+    const MemoryEstimate held = (rank.*moment)(activations).Estimate();
+    return held.Of("gradients").base() + held.Of("gathered gradients").base();
+  };
+  using internal::RankMemory;
+  CHECK(gradients(&RankMemory::Loss) == 0.0);
+  CHECK(gradients(&RankMemory::OutputProduct) == table);
+  CHECK(gradients(&RankMemory::LastBlock) == table);
+  w.stack.fusion = Fusion::kLiger;
+  CHECK(gradients(&RankMemory::ForwardEnd) == table);
+  CHECK(gradients(&RankMemory::Loss) == table);
+  // Beside adapters it has none.
+  w.trainable.lora_rank = 16;
+  w.trainable.lora.query = true;
+  CHECK(gradients(&RankMemory::Loss) == 0.0);
+  w.trainable = {};
+  // Over ranks it is whole beside a block's until all are done.
+  w.parallel.shard = Shard::kFsdp;
+  w.parallel.data = 8;
+  CHECK(gradients(&RankMemory::LastBlock) ==
+        table + static_cast<double>(
+                    2 * ShardUnitsOf(w).blocks.front().unit.trained));
 }
 
 TEST_CASE("vocabulary logits count at every predicted position") {
