@@ -28,6 +28,7 @@ struct PipelineSchedule {
   int64_t stages = 1;
   int64_t chunks = 1;  // of each stage
   int64_t micro_batches = 1;
+  bool forward_only = false;  // no pass backward comes between
 
   // Places in the order of a stage's passes of one kind that a group takes.
   int64_t group_places() const { return stages * chunks; }
@@ -114,8 +115,15 @@ class PipelineRecursion {
         next_look_(schedule.WarmUp(0) + 1),
         apart_(schedule.period()) {}
 
-  // When the last backward pass of the first stage ends, and with it all.
+  // When the last backward pass of the first stage ends, and with it all; or
+  // the last forward pass of the last stage.
   Seconds<T> End() {
+    if (schedule_.forward_only) {
+      for (; round_ < schedule_.places() + schedule_.stages - 1; ++round_) {
+        Forward();
+      }
+      return stages_.back().forward;
+    }
     while (round_ < schedule_.places() + schedule_.WarmUp(0)) {
       Forward();
       Backward();

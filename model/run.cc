@@ -138,16 +138,16 @@ RunTimes EstimateRun(const RunPlan& plan,
       OwnLengths(plan), static_cast<double>(run.steps_per_epoch) * epochs);
 
   if (plan.eval_samples > 0) {
-    // Evaluation has no optimizer step to accumulate for.
     run.evaluation = PassOver(plan,
                               OwnLengths(plan),
                               plan.eval_samples,
-                              1,
+                              plan.eval_micro_batches,
                               false,
                               evaluation_step)
                          .time *
                      epochs;
-    run.distinct_shapes += ShapesOfPass(plan, plan.eval_samples, 1, false);
+    run.distinct_shapes +=
+        ShapesOfPass(plan, plan.eval_samples, plan.eval_micro_batches, false);
   }
   run.checkpoint = plan.checkpoint * epochs;
   if (!plan.warm_cache) {

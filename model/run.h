@@ -18,6 +18,9 @@ struct RunPlan {
   int64_t epochs = 1;
   int64_t batch = 1;  // per device and micro-batch
   int64_t accumulation = 1;
+  // Of a pass that evaluates, which has no update to add up for: as many as fill
+  // a pipeline.
+  int64_t eval_micro_batches = 1;
   int64_t devices = 1;                // data parallel
   std::vector<PaddedLength> lengths;  // that a training step waits for
   // What each device pads its own sequences to; empty: the same.

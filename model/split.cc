@@ -12,6 +12,7 @@
 #include "model/parallel.h"
 #include "model/pipeline.h"
 #include "model/rounding.h"
+#include "model/sharding.h"
 #include "model/stack_rules.h"
 #include "model/trainable.h"
 
@@ -157,6 +158,20 @@ int64_t UnsummedFrom(const Workload& w, int64_t block) {
   const bool summed =
       w.part.expert_folds == 1 || a.shared_intermediate > 0 || a.parallel_block;
   return summed ? 0 : ExpertBlocksAbove(a, block);
+}
+
+// Sums of hidden states that those of routed experts are worth beyond one: where
+// ranks of a layer exchange a share of the tokens each, a copy for each of a
+// token's experts, and have parts of these experts, they gather all copies and
+// sum them before these go back (Megatron-Core's MoEAlltoAllTokenDispatcher), and
+// experts of every token have a sum of their own.
+int64_t MoreSumsOfExperts(const Parallel& p, const Architecture& a) {
+  const bool gathers = p.sequence && p.expert > 1 && PartsOfExperts(p) > 1 &&
+                       p.expert_exchange == ExpertExchange::kAllToAll;
+  if (!gathers || ExpertFolds(p) > 1) return 0;
+  const int64_t copies =
+      CeilDivide(a.experts_per_token * a.expert_width(), a.hidden);
+  return copies - 1 + (a.shared_intermediate > 0 ? 1 : 0);
 }
 
 // Of a model that has others than Transformer blocks, those from one up to
@@ -446,14 +461,16 @@ TensorMessages TensorMessagesOf(const Workload& w, const Workload& of_stage) {
   const int64_t blocks = a.blocks() + apart;
   // A decoder of two sides sums behind its cross-attention, too.
   const int64_t crossed = a.decoder_layers;
-  const int64_t unsummed = UnsummedFrom(of_stage, 0);
   const int64_t again = BlocksComputedAgain(of_stage);
   const int64_t frozen = of_stage.trainable.frozen_layers;
-  messages.forward = sums * blocks + crossed - unsummed;
-  messages.again = sums * again - unsummed +
-                   UnsummedFrom(of_stage, std::min(a.layers, again));
-  messages.backward =
-      sums * (blocks - frozen) + crossed - UnsummedFrom(of_stage, frozen);
+  const int64_t more = MoreSumsOfExperts(p, a);
+  const auto of_experts = [&](int64_t block) {
+    return more * ExpertBlocksAbove(a, block) - UnsummedFrom(of_stage, block);
+  };
+  messages.forward = sums * blocks + crossed + of_experts(0);
+  messages.again =
+      sums * again + of_experts(0) - of_experts(std::min(a.layers, again));
+  messages.backward = sums * (blocks - frozen) + crossed + of_experts(frozen);
   if (a.looks_up_tokens) ++messages.forward;
   if (PredictsVocabulary(of_stage)) ++messages.backward;
   return messages;
@@ -514,6 +531,16 @@ Bytes<> SentBetweenStages(const Workload& w) {
       CeilDivide(w.tokens(), p.context * (p.sequence ? p.tensor : 1));
   return Byte(
       static_cast<double>(tokens * w.architecture.hidden * Widths(w).element));
+}
+
+Bytes<> SummedOfTiedTable(const Workload& w) {
+  const Architecture& a = w.architecture;
+  const bool both = w.parallel.pipeline > 1 && !a.untied_output &&
+                    PredictsVocabulary(w) && w.trainable.everything() &&
+                    w.work != Work::kForward;
+  if (!both) return {};
+  return Byte(static_cast<double>(PartOf(a.vocabulary, w.parallel.tensor) *
+                                  a.word_width() * GradientWidth(w)));
 }
 
 }  // namespace trainfare::model

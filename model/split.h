@@ -87,4 +87,8 @@ ExpertMessages ExpertMessagesOf(const Workload& workload,
 // the tokens, or of its share of them.
 Bytes<> SentBetweenStages(const Workload& workload);
 
+// Gradient of a rank's part of a table that the first stage and the last have
+// alike, each as its own passes make it; 0 where they do not.
+Bytes<> SummedOfTiedTable(const Workload& workload);
+
 }  // namespace trainfare::model

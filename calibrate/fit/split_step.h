@@ -71,6 +71,20 @@ model::Seconds<T> BetweenStagesTime(const model::Workload& whole,
   return (1.0 - between) * over(network.alone) + between * over(network.across);
 }
 
+// Behind the last micro-batch the first and the last stage sum what both have of
+// the gradient of the table that looks tokens up and makes logits (Megatron-Core's
+// finalize_model_grads).
+template <class T>
+model::Seconds<T> TiedTableTime(const model::Workload& whole,
+                                const RankPlacement& placement,
+                                const model::RankNetwork<T>& network) {
+  const model::Bytes<> size = model::SummedOfTiedTable(whole);
+  if (size == model::Bytes<>()) return {};
+  const bool in_host = placement.BetweenHosts() == 0.0;
+  return model::AllReduceTime(
+      in_host ? 2 : 1, in_host ? 1 : 2, size, network.alone, network.across);
+}
+
 // Stages' passes in the order in which a micro-batch goes through them, chunk
 // by chunk.
 template <class T>
@@ -118,7 +132,10 @@ SplitTime<T> SplitBy(const ModelStages& stages,
   if (p.pipeline == 1) return split;
   split.waits =
       model::PipelinePassTime<T>(PipelineParts(stages, passes),
-                                 {p.pipeline, p.chunks, whole.accumulation},
+                                 {p.pipeline,
+                                  p.chunks,
+                                  whole.accumulation,
+                                  whole.work == model::Work::kForward},
                                  BetweenStagesTime(whole, placement, network))
           .waiting();
   return split;
@@ -201,8 +218,11 @@ class JoinedRanks {
                                  of_copies,
                                  placement.OfExpertData());
     }
-    step.added.exposed += split.sums;
-    step.added.all += split.sums + split.waits;
+    const model::Seconds<T> exposed =
+        split.sums +
+        TiedTableTime(division_->stages->whole(), placement, around.network);
+    step.added.exposed += exposed;
+    step.added.all += exposed + split.waits;
     return step;
   }
 

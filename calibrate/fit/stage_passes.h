@@ -15,6 +15,7 @@
 #include "model/overlap.h"
 #include "model/pipeline.h"
 #include "model/split.h"
+#include "model/trainable.h"
 #include "model/units.h"
 #include "model/workload.h"
 
@@ -46,20 +47,26 @@ model::Seconds<T> TensorSumTime(const ModelStage& stage,
       shape.in_host, shape.hosts, size, network.alone, network.across);
 }
 
+// What of a pass backward makes gradients of weights: half of it; none beside
+// adapters, where sums are waited for (Megatron-Core's LinearWithFrozenWeight).
+inline double ShareOfWeightGradients(const model::Workload& workload) {
+  return workload.trainable.lora_rank > 0 ? 0.0 : 0.5;
+}
+
 // What of so many sums nothing hides, beside `computed` of the same pass. Those in
 // as many parts as there are ranks show one of these, and what is longer than the
-// products that they go beside; those beside gradients of weights, which are half
-// of what a pass backward computes, what is longer than these.
+// products that they go beside; those beside gradients of weights, which are
+// `of_weights` of what is computed, what is longer than these.
 template <class T>
 model::Seconds<T> ExposedSums(model::Seconds<T> sums,
                               model::Seconds<T> computed,
                               const model::Parallel& parallel,
-                              bool backward) {
+                              double of_weights) {
   switch (parallel.tensor_overlap) {
     case model::TensorOverlap::kNone:
       return sums;
     case model::TensorOverlap::kGradients:
-      return backward ? model::LongerThan<T>(sums, 0.5 * computed) : sums;
+      return model::LongerThan<T>(sums, of_weights * computed);
     case model::TensorOverlap::kProducts: {
       const double first = 1.0 / static_cast<double>(parallel.tensor);
       return first * sums +
@@ -69,27 +76,35 @@ model::Seconds<T> ExposedSums(model::Seconds<T> sums,
   ENSURE(false, "an overlap without a time");
 }
 
-// What of sums within layers nothing hides, beside `computed`.
+// What of sums within layers nothing hides, beside `computed`, of which the pass
+// backward has what runs again of `blocks`.
 template <class T>
 model::PipelinePart<T> ExposedWithinLayers(
     const ModelStage& stage,
     const model::Parallel& parallel,
     const model::PipelinePart<T>& computed,
+    const model::PipelinePart<T>& blocks,
     const RankPlacement& placement,
     const model::RankNetwork<T>& network) {
   if (parallel.tensor == 1) return {};
   const model::Seconds<T> sum =
       TensorSumTime(stage, parallel.sequence, placement.OfTensor(), network);
   const auto exposed =
-      [&](int64_t sums, model::Seconds<T> beside, bool backward) {
+      [&](int64_t sums, model::Seconds<T> beside, double of_weights) {
         return ExposedSums<T>(
-            static_cast<double>(sums) * sum, beside, parallel, backward);
+            static_cast<double>(sums) * sum, beside, parallel, of_weights);
       };
   const model::TensorMessages& tensor = stage.tensor;
+  const model::Workload& w = stage.workload;
   // Blocks that run again sum as in the forward pass.
-  return {exposed(tensor.forward, computed.forward, false),
-          exposed(tensor.again, computed.forward, false) +
-              exposed(tensor.backward, computed.backward, true)};
+  const model::Seconds<T> again =
+      static_cast<double>(model::BlocksComputedAgain(w)) /
+      static_cast<double>(w.architecture.blocks()) * blocks.forward;
+  return {
+      exposed(tensor.forward, computed.forward, 0.0),
+      exposed(tensor.again, again, 0.0) + exposed(tensor.backward,
+                                                  computed.backward - again,
+                                                  ShareOfWeightGradients(w))};
 }
 
 // What of keys and values that go round nothing hides: what takes longer than
@@ -193,7 +208,8 @@ StagePasses<T> PassesOf(const ModelStage& stage,
   const model::PipelinePart<T> blocks =
       computed - passes.embeddings - passes.head;
   const model::PipelinePart<T> exposed =
-      ExposedWithinLayers(stage, whole.parallel, computed, placement, network) +
+      ExposedWithinLayers(
+          stage, whole.parallel, computed, blocks, placement, network) +
       ExposedWithinSequences(stage, blocks, placement, network) +
       BetweenExperts(stage, whole, blocks, placement, network);
   passes.blocks = blocks + exposed;

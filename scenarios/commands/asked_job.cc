@@ -299,7 +299,8 @@ std::vector<Scenario> Variants(const Scenario& scenario,
     base.workload.work =
         WithFlag("--work", [&] { return WorkFromText(*overrides.work); });
     if (base.workload.work == model::Work::kForward) {
-      base.workload.accumulation = 1;
+      // Micro-batches fill a pipeline; else there is nothing to add up for.
+      if (base.workload.parallel.pipeline == 1) base.workload.accumulation = 1;
     } else if (!base.names_optimizer) {
       throw InputError(
           "--work: expected forward, the scenario names no optimizer to train "

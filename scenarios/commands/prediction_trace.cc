@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/kernels.h"
+#include "model/parallel.h"
 #include "scenarios/commands/kernel_groups.h"
 #include "scenarios/job/exchange.h"
 
@@ -130,6 +131,7 @@ class StepTrace {
                  ToSeconds(step_.slowed_computation));
     Exchange("backward", "gathering and summing");
     SumGradients();
+    SumWithinModel();
     compute_.Add("waiting for other stages", ToSeconds(step_.waiting));
     AddPhase("update", model::Phase::kOptimizer, step_.optimizer);
     compute_.Add("the update on the host", ToSeconds(step_.host_update));
@@ -173,6 +175,22 @@ class StepTrace {
          ToBytes(exchange->sent),
          ToSeconds(exchange->sending),
          ToSeconds(step_.communication));
+  }
+
+  // What ranks that divide a model wait for within its layers, sequences and
+  // experts, and where they share no state for sums of copies: in all passes, not
+  // behind them.
+  void SumWithinModel() {
+    if (!model::DividesModel(prediction_.job.workload.parallel)) return;
+    model::Seconds<> within = step_.communication;
+    for (const calibrate::ShardTraffic& traffic : step_.traffic) {
+      within -= traffic.exposed;
+    }
+    exchange_.WaitUntil(compute_.end_s());
+    exchange_.Add("sums and exchanges of a divided model, exposed",
+                  ToSeconds(within),
+                  {{"exposed_s", ToSeconds(within)}});
+    compute_.WaitUntil(exchange_.end_s());
   }
 
   void Send(const std::string& name,

@@ -262,6 +262,9 @@ model::RunPlan PlanOf(const Scenario& scenario,
   plan.epochs = scenario.epochs;
   plan.batch = scenario.workload.batch;
   plan.accumulation = scenario.workload.accumulation;
+  if (job.workload.parallel.pipeline > 1) {
+    plan.eval_micro_batches = plan.accumulation;
+  }
   plan.devices = model::CopiesOf(job.workload.parallel);
   plan.lengths = job.lengths;
   plan.own_lengths = job.own_lengths;
@@ -451,8 +454,9 @@ model::RunTimes RunOf(const model::RunPlan& plan,
       [&](int64_t batch, int64_t micro_batches, int64_t length) {
         return steps.TimeAt(work, batch, micro_batches, length);
       },
-      [&](int64_t batch, int64_t, int64_t length) {
-        return steps.TimeAt(model::Work::kForward, batch, 1, length);
+      [&](int64_t batch, int64_t micro_batches, int64_t length) {
+        return steps.TimeAt(
+            model::Work::kForward, batch, micro_batches, length);
       });
 }
 

@@ -318,9 +318,11 @@ Scenario ReadScenario(const Reader& root,
                           Describe(s.padding),
                           w.documents));
   }
-  if (w.work == model::Work::kForward && w.accumulation > 1) {
+  if (w.work == model::Work::kForward && w.accumulation > 1 &&
+      w.parallel.pipeline == 1) {
     root.Fail("accumulation",
-              "expected 1 with work: forward, which has no update");
+              "expected 1 with work: forward, which has no update, but in the "
+              "stages of a pipeline");
   }
   // Below 1 every layer has a learning rate of its own.
   w.optimizer.by_layer = s.layer_decay < 1.0;

@@ -85,6 +85,8 @@ class OutputConventions(Case):
                    "--hosts", "2", "--set", "parallel.data=16")
         for command in (
             JOB, sharded,
+            ("predict", "llama_70b_splits", "--instance", "aws/p5.48xlarge",
+             "--hosts", "8"),
             ("predict", "squad_bert_large", "--instance", "aws/p4d.24xlarge"),
             ("predict", "emotion_bert_base", "--device", "tpu_v3"),
         ):

@@ -20,6 +20,7 @@
 #include "model/transients.h"
 #include "model/validate.h"
 #include "tests/model/decoder_workloads.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
 namespace {
@@ -103,6 +104,12 @@ TEST_CASE("the FLOPs of Llama 3.1 8B by hand") {
   const int64_t logits = 2 * s * 525'336'576LL;
   CHECK(list.Counts(Phase::kForward).matrix_flops ==
         2 * s * kMatrices + core + 2 * logits);
+  // Each of 32 chunks of 64 rows adds to the weights' gradient, read and
+  // written, which zeros fill once: 1,050,673,152 bytes each.
+  constexpr int64_t kTable = 525'336'576LL * 2;
+  CHECK(SumsOf(w, "zero table gradient", Phase::kForward).bytes == kTable);
+  CHECK(SumsOf(w, "weight gradient", Phase::kForward).bytes ==
+        32 * (2 * kTable + 64 * (4096 + 128'256) * 2));
   // Flash computes scores anew: five products instead of two.
   CHECK(list.Counts(Phase::kBackward).matrix_flops ==
         4 * s * (kMatrices - 525'336'576) + core / 2 * 5);

@@ -222,6 +222,19 @@ TEST_CASE("forward passes alone are a line that the slowest stage gates") {
   }
   const std::vector<PipelinePart<double>> none(3);
   CHECK(PipelinePassTime(none, {3, 1, 50}, Seconds<>()).total == Seconds<>());
+  // Nothing comes back that the next micro-batches would wait for.
+  const auto sending =
+      PipelinePassTime(parts,
+                       {.stages = 3, .micro_batches = 50, .forward_only = true},
+                       Second(3.0));
+  CHECK(ToSeconds(sending.total) == doctest::Approx(7.0 + 2 * 3 + 4.0 * 49));
+  // Four stages of two chunks, eight micro-batches: 16 + 3 halves.
+  const std::vector<PipelinePart<double>> halves(8, Part(1, 0));
+  const auto chunks = PipelinePassTime(
+      halves,
+      {.stages = 4, .chunks = 2, .micro_batches = 8, .forward_only = true},
+      Seconds<>());
+  CHECK(ToSeconds(chunks.total) == doctest::Approx(19.0));
 }
 
 TEST_CASE("any pipeline takes as long as pass by pass") {

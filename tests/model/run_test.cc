@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -36,6 +39,22 @@ TEST_CASE("16000 samples in batches of 64 are 250 steps an epoch") {
   CHECK(ToSeconds(run.total()) == doctest::Approx(54.0).epsilon(1e-12));
   CHECK(ToSeconds(run.epoch(3)) == doctest::Approx(18.0).epsilon(1e-12));
   CHECK(run.tokens == doctest::Approx(3.0 * 16000 * 32).epsilon(1e-12));
+}
+
+TEST_CASE("evaluation goes through a pipeline in as many micro-batches") {
+  RunPlan plan = EmotionPlan();
+  plan.eval_micro_batches = 4;
+  int64_t most = 0;
+  const auto evaluating =
+      [&](int64_t batch, int64_t micro_batches, int64_t length) {
+        most = std::max(most, micro_batches);
+        return PerSequence(batch, micro_batches, length);
+      };
+  const RunTimes run = EstimateRun(plan, PerSequence, evaluating);
+  CHECK(most == 4);
+  CHECK(run.steps_per_epoch == 250);
+  // No time of a step hangs on how many there are here: as above.
+  CHECK(ToSeconds(run.evaluation) == doctest::Approx(6.0).epsilon(1e-12));
 }
 
 TEST_CASE("the last partial batch is a smaller step, unless dropped") {

@@ -21,6 +21,7 @@
 #include "model/trainable.h"
 #include "model/validate.h"
 #include "model/workload.h"
+#include "tests/model/step_kernels.h"
 
 namespace trainfare::model {
 namespace {
@@ -218,6 +219,55 @@ TEST_CASE("what ranks of a layer and stages send each other") {
   w.parallel.tensor = 1;
   w.parallel.sequence = false;
   CHECK(TensorMessagesOf(w, OfStage(w, 0)).forward == 0);
+}
+
+TEST_CASE("ranks that exchange tokens gather all copies for parts of experts") {
+  Workload w = Divided();
+  w.architecture = FindArchitecture("mixtral-8x7b");
+  w.parallel.tensor = 2;
+  w.parallel.pipeline = 1;
+  w.parallel.expert = 4;
+  w.parallel.sequence = true;
+  // Of a block one of attention and two of a token's two experts.
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).forward == 32 * 3 + 1);
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).backward == 32 * 3 + 1);
+  w.gradient_checkpointing = true;
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).again == 32 * 3);
+  // All ranks of a layer have the same tokens.
+  w.parallel.sequence = false;
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).forward == 32 * 2 + 1);
+  // Experts are whole.
+  w.parallel.sequence = true;
+  w.parallel.expert_tensor = 1;
+  CHECK(TensorMessagesOf(w, OfStage(w, 0)).forward == 32 + 1);
+}
+
+// DeepSeek-V3's ranks of a layer make 1536 and 576 numbers of an eighth of the
+// tokens each, and queries of all of them for 16 of 128 heads.
+TEST_CASE("ranks that divide tokens make latents of their own") {
+  Workload w = Divided();
+  w.architecture = FindArchitecture("deepseek-v3");
+  w.parallel = {.tensor = 8, .sequence = true, .expert = 8};
+  const auto flops = [&](KernelName name) {
+    return SumsOf(OfStage(w, 0), name, Phase::kForward).matrix_flops;
+  };
+  const int64_t blocks = w.architecture.blocks();
+  CHECK(flops("query down projection") == blocks * 2 * 512 * 7168 * 1536);
+  CHECK(flops("latent projection") == blocks * 2 * 512 * 7168 * 576);
+  CHECK(flops("query up projection") == blocks * 2 * 4096 * 1536 * 16 * 192);
+  w.parallel.sequence = false;
+  CHECK(flops("query down projection") == blocks * 2 * 4096 * 7168 * 1536);
+}
+
+TEST_CASE("the first stage and the last sum the gradient of one table") {
+  Workload w = Divided();
+  CHECK(SummedOfTiedTable(w) == Bytes<>());
+  w.architecture.untied_output = false;
+  CHECK(SummedOfTiedTable(w) == Byte(32'064.0 * 4096 * 2));
+  w.optimizer.wide_gradients = true;
+  CHECK(SummedOfTiedTable(w) == Byte(32'064.0 * 4096 * 4));
+  w.parallel.pipeline = 1;
+  CHECK(SummedOfTiedTable(w) == Bytes<>());
 }
 
 // Sequences of 16,384 tokens over four ranks, as docs/models/splits.md works
@@ -419,8 +469,9 @@ TEST_CASE("behind experts of their own ranks of a layer sum nothing") {
   CHECK(messages().backward == 32 + 1);
   w.gradient_checkpointing = true;
   CHECK(messages().again == 32);
+  // Both copies of a token's hidden states are gathered for parts of experts.
   w.parallel.expert_tensor = 2;
-  CHECK(messages().forward == 2 * 32 + 1);
+  CHECK(messages().forward == 3 * 32 + 1);
   // Experts of every token are divided as layers.
   w.parallel.expert_tensor = 1;
   w.architecture.shared_intermediate = 2048;

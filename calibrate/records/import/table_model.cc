@@ -124,7 +124,10 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
     a.positions =
         std::clamp(LengthOf(row), a.positions, model::kLongestSequence);
   }
-  if (Contains(row["stack_notes"], "tied embeddings")) a.untied_output = false;
+  const std::string_view notes = row["stack_notes"];
+  if (Contains(notes, "tied embeddings")) {
+    a.untied_output = Contains(notes, "untied embeddings");
+  }
   return a;
 }
 

@@ -79,29 +79,37 @@ void GateProjectionBackward(Pass& pass, int64_t tokens) {
       "input gradient add", tokens * a.hidden, 2 * pass.wide, pass.wide, 1);
 }
 
-// DeepSeek-AI 2024, section 2.1.
+// DeepSeek-AI 2024, section 2.1. Ranks that divide tokens between products make
+// latents of their own, norm these and gather them before the products up, whose
+// columns they divide (Megatron-Core's multi_latent_attention.py).
 void LatentProjections(Pass& pass,
                        const AttentionShape& shape,
                        int64_t tokens) {
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
   const auto product =
-      [&](KernelName name, Matrix matrix, int64_t n, int64_t k) {
-        BlockGemm(pass, name, tokens, n, k);
-        AdapterForward(pass, matrix, tokens, n, k);
+      [&](KernelName name, Matrix matrix, int64_t rows, int64_t n, int64_t k) {
+        BlockGemm(pass, name, rows, n, k);
+        AdapterForward(pass, matrix, rows, n, k);
       };
+  const int64_t own = pass.OfTokens(tokens);
   using enum Matrix;
   if (a.latent_query > 0) {
-    product("query down projection", kQueryDown, a.latent_query, h);
-    NormForward(pass, tokens, a.latent_query, pass.element);
-    product("query up projection", kQueryUp, a.query_width(), a.latent_query);
+    product("query down projection", kQueryDown, own, a.latent_query, h);
+    NormForward(pass, own, a.latent_query, pass.element);
+    product("query up projection",
+            kQueryUp,
+            tokens,
+            a.query_width(),
+            a.latent_query);
   } else {
-    product("query projection", kQuery, a.query_width(), h);
+    product("query projection", kQuery, tokens, a.query_width(), h);
   }
-  product("latent projection", kKeyValueDown, a.key_value_down_width(), h);
-  NormForward(pass, tokens, a.latent_key_value, pass.element);
+  product("latent projection", kKeyValueDown, own, a.key_value_down_width(), h);
+  NormForward(pass, own, a.latent_key_value, pass.element);
   product("key and value up projection",
           kKeyValueUp,
+          tokens,
           a.key_value_up_width(),
           a.latent_key_value);
   RotaryForward(pass, shape, tokens, tokens);
@@ -116,6 +124,7 @@ void LatentProjections(Pass& pass,
 void LatentBackward(Pass& pass, const AttentionShape& shape, int64_t tokens) {
   const Architecture& a = pass.architecture;
   const int64_t h = a.hidden;
+  const int64_t own = pass.OfTokens(tokens);
   pass.Copy("gather latent keys",
             2 * tokens * a.query_width(),
             pass.element,
@@ -123,22 +132,21 @@ void LatentBackward(Pass& pass, const AttentionShape& shape, int64_t tokens) {
   RotaryBackward(pass, shape, tokens, tokens);
   const auto up = [&](Matrix matrix, int64_t n, int64_t k) {
     LinearBackward(pass, matrix, tokens, n, k, false);
-    NormBackward(pass, tokens, k, pass.element);
+    NormBackward(pass, own, k, pass.element);
   };
-  const auto down = [&](Matrix matrix, int64_t n) {
-    LinearBackward(pass, matrix, tokens, n, h, false, Input::kNarrowed);
+  const auto down = [&](Matrix matrix, int64_t rows, int64_t n) {
+    LinearBackward(pass, matrix, rows, n, h, false, Input::kNarrowed);
   };
   using enum Matrix;
   up(kKeyValueUp, a.key_value_up_width(), a.latent_key_value);
-  down(kKeyValueDown, a.key_value_down_width());
+  down(kKeyValueDown, own, a.key_value_down_width());
   if (a.latent_query > 0) {
     up(kQueryUp, a.query_width(), a.latent_query);
-    down(kQueryDown, a.latent_query);
+    down(kQueryDown, own, a.latent_query);
   } else {
-    down(kQuery, a.query_width());
+    down(kQuery, tokens, a.query_width());
   }
-  pass.Elementwise(
-      "input gradient add", tokens * h, 2 * pass.wide, pass.wide, 1);
+  pass.Elementwise("input gradient add", own * h, 2 * pass.wide, pass.wide, 1);
 }
 
 // The elements of queries, keys and values that are clipped at once. A compiler

@@ -69,6 +69,28 @@ TEST_CASE("a model of a family has its blocks and a row's dimensions") {
   CHECK(nemotron.activation == model::Activation::kReluSquared);
 }
 
+// nanotron's of 8.86 B in all has two tables, that of 1.34 B one.
+TEST_CASE("a row may say whether the output layer is the word embeddings") {
+  const auto network = [](std::string_view model,
+                          std::string_view dimensions,
+                          std::string_view notes) {
+    std::string row = RowOf(model, dimensions);
+    const std::string_view before = "Megatron-LM,";
+    row.insert(row.find(before) + before.size(), notes);
+    const Table table = ParseDecoder(row + "\n");
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.architecture;
+  };
+  const model::Architecture large =
+      network("llama-8.86b", "4096,32,32,32,14336,131072", "untied embeddings");
+  CHECK(large.untied_output);
+  CHECK(TotalParameters(large) / 10'000'000 == 886);
+  const model::Architecture small =
+      network("llama-1.34b", "2048,16,32,32,8192,131072", "tied embeddings");
+  CHECK_FALSE(small.untied_output);
+  CHECK(TotalParameters(small) / 10'000'000 == 134);
+}
+
 // Which of fewer blocks are state spaces no column says.
 TEST_CASE("a model of state spaces is as its name has it") {
   const model::Architecture hybrid =
