@@ -99,6 +99,38 @@ std::vector<CsvRow> RowsOf(std::string_view text, const std::string& name) {
   return std::move(collector.rows);
 }
 
+// Throws InputError of a text in another encoding or with other line ends than
+// files of commas have, and says what would do.
+void RefuseOtherText(std::string_view text, const std::string& name) {
+  const auto refuse = [&](const char* reason) {
+    throw InputError(name, 1, 0, reason);
+  };
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    refuse("expected UTF-8, got UTF-16; save it as \"CSV UTF-8\"");
+  }
+  if (text.find('\n') == std::string_view::npos &&
+      text.find('\r') != std::string_view::npos) {
+    refuse(
+        "expected lines that end with a newline, got carriage returns alone");
+  }
+}
+
+// The same of a header whose fields something else than commas separates.
+void RefuseOtherSeparator(const CsvRow& header, const std::string& name) {
+  if (header.fields.size() != 1) return;
+  for (const auto& [mark, called] : {std::pair{';', "semicolons"},
+                                     std::pair{'\t', "tabs"},
+                                     std::pair{'|', "bars"}}) {
+    if (header.fields[0].find(mark) == std::string::npos) continue;
+    throw InputError(name,
+                     header.line,
+                     0,
+                     fmt::format("expected fields between commas, got {}; "
+                                 "numbers have a decimal point",
+                                 called));
+  }
+}
+
 }  // namespace
 
 CsvFile CsvFile::Read(const std::string& path, Rows rows) {
@@ -109,12 +141,14 @@ CsvFile CsvFile::Parse(std::string_view text,
                        const std::string& name,
                        Rows rows) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  RefuseOtherText(text, name);
   CsvFile file;
   file.path_ = name;
   std::vector<CsvRow> all = RowsOf(text, name);
   if (all.empty()) {
     throw InputError(name, 1, 0, "expected a header line, got nothing");
   }
+  RefuseOtherSeparator(all.front(), name);
   file.header_ = std::move(all.front().fields);
   std::vector<std::string> sorted = file.header_;
   std::sort(sorted.begin(), sorted.end());

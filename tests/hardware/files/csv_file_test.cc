@@ -50,6 +50,18 @@ TEST_CASE("one bad CSV file per message") {
   CHECK(CsvMessage("a,b\n1,2\n1,2") ==
         "t.csv:3: the last line has no end: the file is cut off, or a newline "
         "is missing behind it");
+  const std::string separated = "t.csv:1: expected fields between commas, got ";
+  CHECK(CsvMessage("a;b\n1;2\n") ==
+        separated + "semicolons; numbers have a decimal point");
+  CHECK(CsvMessage("a\tb\n1\t2\n") ==
+        separated + "tabs; numbers have a decimal point");
+  CHECK(CsvMessage("a,b\r1,2\r") ==
+        "t.csv:1: expected lines that end with a newline, got carriage returns "
+        "alone");
+  CHECK(CsvMessage(std::string("\xff\xfe"
+                               "a\0",
+                               4)) ==
+        "t.csv:1: expected UTF-8, got UTF-16; save it as \"CSV UTF-8\"");
 }
 
 TEST_CASE("rows as wide as the header, where that is asked for") {
