@@ -26,6 +26,7 @@
 #include "calibrate/session/session.h"
 #include "hardware/files/date.h"
 #include "hardware/files/held_signals.h"
+#include "hardware/files/unit_text.h"
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/nearest.h"
@@ -87,10 +88,23 @@ const hardware::Device& OnlyDevice(const ObservationFiles& files) {
     if (const hardware::Device* found = catalog.TryFind(name)) return *found;
     const hardware::Device& host = catalog.Find("cpu");
     if (IsDevice(host, name)) return host;
+    std::vector<std::string_view> known;
+    for (const hardware::Device& one : catalog.devices()) {
+      known.emplace_back(one.name);
+    }
     throw InputError(fmt::format(
-        "the measurements are of \"{}\", which no device file names; say which "
-        "device it is with --device",
-        name));
+        "the measurements are of \"{}\", which no device file names{}; write a "
+        "name of `trainfare list devices` in its place",
+        name,
+        model::DidYouMean(name, known)));
+  }
+  if (names.empty()) {
+    throw InputError(fmt::format(
+        "expected measurements of steps, operations or engines, got none{}",
+        files.memory.empty()
+            ? ""
+            : fmt::format(": {} of memory, which no fit takes",
+                          hardware::Plural(std::ssize(files.memory), "row"))));
   }
   throw InputError(
       fmt::format("the measurements are of several devices; choose one with "

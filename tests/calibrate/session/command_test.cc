@@ -173,6 +173,33 @@ TEST_CASE("a fit to records of kernels alone") {
   }
 }
 
+TEST_CASE("measurements that no fit takes say what would do") {
+  const FakeTrainer fake("");
+  const std::string table = fake / "t.csv";
+  const auto message =
+      [&](const std::string& row) {
+        std::ofstream(table)
+            << "device,model,seq_len,batch_per_device,precision,metric,value\n"
+            << row << "\n";
+        CalibrateOptions options;
+        options.from = {table};
+        options.output = fake / "x.yaml";
+        std::ostringstream log;
+        try {
+          Calibrate(options, log);
+        } catch (const InputError& error) {
+          return std::string(error.what());
+        }
+        return std::string("no error");
+      };
+  CHECK(message("V100S 33GB,bert-base,128,8,fp16,step_ms,100") ==
+        "the measurements are of \"V100S 33GB\", which no device file names; "
+        "write a name of `trainfare list devices` in its place");
+  CHECK(message("T4-16GB,bert-base,128,8,fp16,peak_memory_gib,3") ==
+        "expected measurements of steps, operations or engines, got none: 1 "
+        "row of memory, which no fit takes");
+}
+
 TEST_CASE("measurements of several devices ask for one") {
   const FakeTrainer fake("");
   const std::string table = fake / "t.csv";
