@@ -277,10 +277,13 @@ Tally TallyOf(const StepValidation& validation,
   const bool drawn = DrawsRows(options.protocol);
   for (const StepRow& row : validation.rows) {
     if (row.fitted) tally.fitted.push_back(row.observation->name());
-    if (!row.asked || (row.fitted && drawn)) continue;
-    if (!row.predicted) {
-      ++tally.reasons[row.reason];
-      tally.skipped.push_back({row.observation->name(), row.reason});
+    if (row.fitted && drawn) continue;
+    if (!row.asked || !row.predicted) {
+      const std::string reason =
+          row.asked ? row.reason
+                    : "a part of a step whose whole is here: fits take it";
+      ++tally.reasons[reason];
+      tally.skipped.push_back({row.observation->name(), reason});
       continue;
     }
     tally.errors.push_back(row.Error());

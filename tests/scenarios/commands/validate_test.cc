@@ -417,6 +417,24 @@ TEST_CASE("what cannot be predicted is listed with its reason") {
 
 // A board draws between its rest and its limit whatever it does; the answer is
 // made right by hand, and then wrong by a tenth.
+TEST_CASE("every row of a run's parts is accounted for") {
+  const TemporaryFolder folder;
+  std::string text(kHeader);
+  for (const char* part : {"70,forward only",
+                           "130,backward only",
+                           "200,fwd+bwd without the optimizer"}) {
+    text += fmt::format(
+        "test,file,system,a10,1,1,bert-base,768,12,12,3072,30522,128,8,1,fp16,"
+        "PyTorch,,finetune,step_ms,{}\n",
+        part);
+  }
+  const Json json = Result(folder.Write("t.csv", text), "as-shipped");
+  CHECK(json.at("rows").size() == 1);
+  REQUIRE(json.at("skipped").size() == 2);
+  CHECK(json.at("skipped")[0].at("reason") ==
+        "a part of a step whose whole is here: fits take it");
+}
+
 TEST_CASE("power and energy stand beside the time of their run") {
   const TemporaryFolder folder;
   const auto row = [](int batch, const std::string& figure, double watts) {
