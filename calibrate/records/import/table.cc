@@ -11,9 +11,11 @@
 #include "calibrate/records/import/system_name.h"
 #include "calibrate/records/import/table_columns.h"
 #include "calibrate/records/import/table_figures.h"
+#include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_network.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_words.h"
 #include "calibrate/records/import/table_workload.h"
 #include "calibrate/records/import/timed_parts.h"
 #include "calibrate/records/observation.h"
@@ -35,6 +37,26 @@ using model::InputError;
 using model::Work;
 using model::Workload;
 
+// What a metric that is not known may mean, by its letters without case and
+// marks: other programs' names are listed, others may be mistyped.
+std::string MetricNotKnown(const std::string& metric) {
+  if (metric.empty()) return "metric (none): no time of a step";
+  const TableRules& rules = RulesOfTables();
+  const auto other = rules.other_metrics.find(Lowered(metric));
+  if (other != rules.other_metrics.end()) {
+    return fmt::format(
+        "metric {}: not read; is {} meant?", metric, other->second);
+  }
+  std::vector<std::string_view> known;
+  for (const auto& [name, rule] : rules.metrics) known.emplace_back(name);
+  const std::vector<std::string> near =
+      model::Nearest(Lowered(metric), known, 1);
+  return near.empty()
+             ? fmt::format("metric {}: no time of a step", metric)
+             : fmt::format(
+                   "metric {}: not read; is {} meant?", metric, near.front());
+}
+
 const MetricRule& MetricOf(const TableRow& row) {
   const std::string& metric = row["metric"];
   const TableRules& rules = RulesOfTables();
@@ -44,8 +66,7 @@ const MetricRule& MetricOf(const TableRow& row) {
   if (unused != rules.unused_metrics.end()) {
     throw Unused{fmt::format("metric {}: {}", metric, unused->second)};
   }
-  throw Unused{fmt::format("metric {}: no time of a step",
-                           metric.empty() ? std::string("(none)") : metric)};
+  throw Unused{MetricNotKnown(metric)};
 }
 
 // Catalog name where there is one, else as the table says.
@@ -124,6 +145,19 @@ void RefuseImpossible(const Observation& observation) {
   }
 }
 
+// So is a peak of more than its device has.
+void RefuseImpossiblePeak(const UsedRow& used) {
+  if (!IsMemory(used.metric) || used.metric == Metric::kOutOfMemory) return;
+  const hardware::Device* device =
+      hardware::DeviceCatalog::Shipped().TryFind(used.observation.device);
+  if (device == nullptr || model::Byte(used.value) <= device->memory_capacity) {
+    return;
+  }
+  throw Unused{fmt::format("a peak above the {:.1f} GiB that {} has",
+                           device->memory_capacity.base() / 0x1p30,
+                           device->name)};
+}
+
 // A rate in FLOPs is read where its run has no other figure of its time, and
 // the row says how they were counted; a share of a peak says it of none.
 void RefuseUncounted(const TableRow& row, Metric metric, bool timed) {
@@ -143,10 +177,16 @@ void RefuseUncounted(const TableRow& row, Metric metric, bool timed) {
 
 // Throws Unused where what makes the row's step is not predicted.
 void RefuseUnknownMechanisms(const TableRow& row) {
-  const std::string notes = Lowered(row["stack_notes"]);
+  const std::string stack = Lowered(row.StackWords());
   for (const Refusal& unknown : RulesOfTables().unknown_mechanisms) {
-    if (!Says(notes, unknown.words)) continue;
+    if (!Says(stack, unknown.words)) continue;
     throw Unused{fmt::format("not predicted: {}", unknown.reason)};
+  }
+  const std::string all = WordsApart(row.StackWords() + "; " + row.AllNotes());
+  for (const Refusal& other : RulesOfTables().other_trainings) {
+    if (!SaysWhole(all, other.words)) continue;
+    throw Unused{fmt::format(
+        "not predicted: {} (by its words, \"{}\")", other.reason, other.words)};
   }
 }
 
@@ -200,6 +240,17 @@ std::string RunWords(const TableRow& row,
                      Describe(workload));
 }
 
+// One, where nobody says: but of ranks that share state there are several.
+int64_t DevicesOf(const TableRow& row) {
+  const auto devices = row.Count("n_devices");
+  if (!devices && SharesState(row)) {
+    throw Unused{fmt::format(
+        "n_devices not stated, though its state is shared: sharding {}",
+        row["sharding"])};
+  }
+  return devices.value_or(1);
+}
+
 // `timed`: other rows tell the time of the same run.
 UsedRow Read(const TableRow& row, bool timed) {
   UsedRow used;
@@ -209,7 +260,7 @@ UsedRow Read(const TableRow& row, bool timed) {
   if (TaskOf(row["task"]) == Task::kTokenBatches) {
     throw Unused{"batch counted in tokens"};
   }
-  const int64_t devices = row.Count("n_devices").value_or(1);
+  const int64_t devices = DevicesOf(row);
   const Measured measured = WorkOf(row, metric.metric);
   Observation& observation = used.observation;
   observation.quantity = measured.quantity;
@@ -231,6 +282,7 @@ UsedRow Read(const TableRow& row, bool timed) {
   observation.device_count = workload.work == Work::kForward ? 1 : devices;
   SetDevice(row, observation);
   if (IsTime(metric.metric)) RefuseImpossible(observation);
+  RefuseImpossiblePeak(used);
   SetOrigin(row, observation);
   used.run = RunWords(row, devices, workload);
   return used;
@@ -336,7 +388,7 @@ std::string WithoutPlace(const InputError& fault, const std::string& file) {
 class TableReader {
  public:
   TableReader(const CsvFile& csv, const std::string& name)
-      : csv_(csv), name_(name), timed_(TimedRuns(csv)) {
+      : csv_(csv), name_(name), timed_(TimedRuns(csv)), widths_(csv) {
     table_.rows = static_cast<int64_t>(csv.rows().size());
     table_.unread = UnreadColumns(csv);
   }
@@ -355,8 +407,9 @@ class TableReader {
  private:
   // What a row gets wrong costs the row.
   void Add(const CsvRow& as_published) {
-    const CsvRow csv_row = WithNotes(csv_, as_published);
-    const TableRow row{csv_, csv_row, name_};
+    const CsvRow csv_row = widths_.Fill(WithNotes(csv_, as_published));
+    const MoreWords more = MoreWordsOf(csv_, csv_row);
+    const TableRow row{csv_, csv_row, name_, more.stack, more.notes};
     try {
       UsedRow read = Read(row, IsTimed(as_published));
       read.line = csv_row.line;
@@ -445,6 +498,7 @@ class TableReader {
   const CsvFile& csv_;
   const std::string& name_;
   const std::set<std::string> timed_;
+  const StatedWidths widths_;
   Table table_;
   std::vector<UsedRow> times_;
   std::vector<UsedRow> powers_;

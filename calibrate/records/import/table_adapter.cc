@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,24 +83,115 @@ double DropoutOf(const TableRow& row) {
   throw Unused{"the adapters' dropout is no share below 1"};
 }
 
-// By words of the notes; none where they do not say.
+// Names of matrices: letters, digits, '_' and the paths before them.
+std::vector<std::string> NamesIn(const std::string& words) {
+  static const std::regex name(R"([\w.*]+)");
+  std::vector<std::string> names;
+  for (auto match = std::sregex_iterator(words.begin(), words.end(), name);
+       match != std::sregex_iterator();
+       ++match) {
+    const std::string path = match->str();
+    names.push_back(path.substr(path.rfind('.') + 1));
+  }
+  return names;
+}
+
+// The list after "target_modules=" or "targets" in words; empty: there is none.
+std::string ListedTargets(const std::string& words) {
+  static const std::regex list(
+      R"re(\b(target_modules|lora_modules|targets)[ =:]+([^;]*))re");
+  std::smatch found;
+  return std::regex_search(words, found, list) ? found.str(2) : "";
+}
+
+using Names = std::vector<std::string>;
+
+// nullptr: nobody knows the name.
+const Names* MatricesNamed(const std::string& name) {
+  for (const auto* map :
+       {&RulesOfTables().adapters, &RulesOfTables().listed_adapters}) {
+    if (const auto known = map->find(name); known != map->end()) {
+      return &known->second;
+    }
+  }
+  return nullptr;
+}
+
+void AddNames(const Names& names, Names& all) {
+  all.insert(all.end(), names.begin(), names.end());
+}
+
+// Of a list that says nothing else: what it does not know costs the row.
+void AddListed(const std::string& list, Names& all) {
+  for (const std::string& name : NamesIn(list)) {
+    if (name.empty() || name == "and") continue;
+    const Names* known = MatricesNamed(name);
+    if (known == nullptr) {
+      throw Unused{fmt::format(
+          "not predicted: adapters beside {} (target_modules)", name)};
+    }
+    AddNames(*known, all);
+  }
+}
+
+// By the column, the adapter's own words and the notes; none where they do not
+// say.
 model::LoraMatrices StatedMatrices(const TableRow& row,
                                    const model::Architecture& architecture,
                                    model::Fusion fusion) {
-  const std::string notes =
-      row.AllNotes() + "; target_modules=" + row["target_modules"];
-  if (ContainsAny(notes, RulesOfTables().all_adapters)) {
+  const std::string column = Lowered(row["target_modules"]);
+  const std::string words = Lowered(row.AllNotes() + "; " + row["adapter"]);
+  if (ContainsAny(words + "; target_modules=" + column,
+                  RulesOfTables().all_adapters)) {
     return model::Modules(fusion, model::LoraMatricesOf(architecture));
   }
-  std::vector<std::string> matrices;
-  for (const auto& [word, of_word] : RulesOfTables().adapters) {
-    if (Contains(notes, word)) {
-      matrices.insert(matrices.end(), of_word.begin(), of_word.end());
+  Names matrices;
+  AddListed(column, matrices);
+  AddListed(ListedTargets(words), matrices);
+  for (const std::string& name : NamesIn(words)) {
+    const auto known = RulesOfTables().adapters.find(name);
+    if (known != RulesOfTables().adapters.end()) {
+      AddNames(known->second, matrices);
     }
   }
   model::LoraMatrices stated;
   model::FromWords(matrices, stated);
   return stated;
+}
+
+// Bits of the base by words; nullopt: they say none. Throws Unused where they
+// may mean several.
+std::optional<int64_t> BitsIn(const std::string& cells,
+                              const std::vector<BaseBits>& rules) {
+  const std::string words = WordsApart(cells);
+  for (const BaseBits& rule : rules) {
+    if (!SaysWhole(words, rule.words)) continue;
+    if (rule.bits) return rule.bits;
+    throw Unused{fmt::format(
+        "a base of few bits in words, \"{}\": column adapter (\"lora 4bit\") "
+        "or precision (int4, int8)",
+        rule.words)};
+  }
+  return std::nullopt;
+}
+
+// Throws Unused where the column says more of adapters than is known.
+void RefuseQualified(const TableRow& row, const std::string& qualifiers) {
+  static const std::regex number(R"(\d+(\.\d+)?)");
+  const TableRules& rules = RulesOfTables();
+  std::string known = " ; , ( ) . ";
+  for (const std::string& word : rules.adapter_qualifiers) known += word + " ";
+  for (const BaseBits& rule : rules.base_bits) known += rule.words + " ";
+  std::istringstream said(WordsApart(qualifiers));
+  for (std::string word; said >> word;) {
+    const bool one =
+        Contains(known, " " + word + " ") || rules.adapters.contains(word) ||
+        std::regex_match(word.substr(word[0] == 'r' ? 1 : 0), number);
+    if (!one) {
+      throw Unused{fmt::format(
+          "not predicted: adapters {} (\"{}\" of it)", row["adapter"], word)};
+    }
+  }
 }
 
 model::LoraMatrices MatricesOf(const TableRow& row,
@@ -131,12 +223,20 @@ void SetAdapter(const TableRow& row, model::Workload& workload) {
   if (kind != "lora" && !quantised) {
     throw Unused{fmt::format("not predicted: adapters {}", kind)};
   }
+  const std::string qualifiers = adapter.substr(kind.size());
+  RefuseQualified(row, qualifiers);
+  auto bits = BitsIn(qualifiers, RulesOfTables().base_bits);
+  if (!bits && !quantised) {
+    bits = BitsIn(row["stack_notes"] + row.more_stack,
+                  RulesOfTables().base_bits_in_words);
+  }
   model::Trainable& trainable = workload.trainable;
   trainable.lora_rank = RankOf(row);
   trainable.lora =
       MatricesOf(row, workload.architecture, workload.stack.fusion);
   trainable.lora_dropout = DropoutOf(row);
-  if (quantised) trainable.base_bits = 4;
+  constexpr int64_t kOfQlora = 4;
+  trainable.base_bits = bits.value_or(quantised ? kOfQlora : 0);
 }
 
 void SetAdapterPlacing(const TableRow& row, model::Workload& workload) {

@@ -33,6 +33,20 @@ std::string MeaningOf(const std::string& column) {
   return near.empty() ? "" : near.front();
 }
 
+std::string WordsOf(const std::vector<std::string>& columns,
+                    const hardware::CsvFile& csv,
+                    const hardware::CsvRow& row) {
+  std::string words;
+  for (size_t i = 0; i < csv.header().size(); ++i) {
+    if (i >= row.fields.size() || row.fields[i].empty()) continue;
+    const std::string name = model::Lowered(csv.header()[i]);
+    if (IsIn(columns, name)) {
+      words += fmt::format("; {}={}", name, row.fields[i]);
+    }
+  }
+  return words;
+}
+
 bool SaysNothing(const hardware::CsvFile& csv, size_t column) {
   return std::all_of(
       csv.rows().begin(), csv.rows().end(), [&](const hardware::CsvRow& row) {
@@ -49,6 +63,8 @@ std::vector<std::string> UnreadColumns(const hardware::CsvFile& csv) {
     const std::string& column = csv.header()[i];
     if (IsIn(rules.columns.read, column) ||
         IsIn(rules.columns.of_no_matter, model::Lowered(column)) ||
+        IsIn(rules.columns.of_stack, model::Lowered(column)) ||
+        IsIn(rules.columns.of_notes, model::Lowered(column)) ||
         rules.measured_all_reduce.contains(column) || SaysNothing(csv, i)) {
       continue;
     }
@@ -58,6 +74,12 @@ std::vector<std::string> UnreadColumns(const hardware::CsvFile& csv) {
                          : fmt::format("{} ({}?)", Named(column), meant));
   }
   return unread;
+}
+
+MoreWords MoreWordsOf(const hardware::CsvFile& csv,
+                      const hardware::CsvRow& row) {
+  const ColumnRules& rules = RulesOfTables().columns;
+  return {WordsOf(rules.of_stack, csv, row), WordsOf(rules.of_notes, csv, row)};
 }
 
 std::string ColumnMeant(const hardware::CsvFile& csv,

@@ -57,6 +57,32 @@ bool HoldsEvaluations(const TableRow& row, const MetricRule& metric) {
          ContainsAny(row["notes"], RulesOfTables().with_evaluations);
 }
 
+// Whether a clause of notes says that a rate is of one device: "per GPU", or
+// beside a word of rates ("max tokens per GPU" is a size).
+bool OfOneDevice(std::string_view notes) {
+  const TableRules& rules = RulesOfTables();
+  constexpr std::string_view kEnds = ";,.()";
+  while (!notes.empty()) {
+    const size_t end = std::min(notes.find_first_of(kEnds), notes.size());
+    const std::string clause = WordsApart(notes.substr(0, end));
+    notes.remove_prefix(std::min(end + 1, notes.size()));
+    for (const std::string& of : rules.one_device) {
+      if (!SaysWhole(clause, of)) continue;
+      if (clause == " " + of + " " || SaysAny(clause, rules.rates)) return true;
+    }
+  }
+  return false;
+}
+
+void RefuseOtherDevices(const TableRow& row, Metric metric, int64_t devices) {
+  const bool of_all = metric == Metric::kTokens || metric == Metric::kSequences;
+  if (devices == 1 || !of_all || !OfOneDevice(row.AllNotes())) return;
+  throw Unused{
+      fmt::format("metric {} is of all devices, its notes say of one: "
+                  "tokens_per_s_per_device, or the value times its devices",
+                  row["metric"])};
+}
+
 // Of a device's step, as the row counts them.
 double CountedFlops(const TableRow& row, const Workload& workload) {
   const FlopsRule& rule = FlopsOf(row);
@@ -152,6 +178,7 @@ model::Seconds<> TimeOf(const TableRow& row,
                         double value,
                         const Workload& workload,
                         int64_t devices) {
+  RefuseOtherDevices(row, metric.metric, devices);
   const int64_t copies = devices / model::RanksOfModel(workload.parallel);
   const auto sequences = static_cast<double>(model::CheckedProduct(
       {workload.batch, workload.accumulation, copies}, "batch per device"));

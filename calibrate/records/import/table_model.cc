@@ -67,9 +67,46 @@ Architecture Decoder(const TableRow& row, std::string name) {
   return a;
 }
 
+// Between the products of a feed-forward: of a row that does not say, what the
+// preset has, or four widths where it has that and the row's is another.
+int64_t IntermediateOf(const TableRow& row,
+                       int64_t preset_width,
+                       int64_t of_preset) {
+  constexpr int64_t kUsual = 4;
+  if (const auto stated = row.Count("intermediate")) return *stated;
+  const int64_t width = row.Count("hidden").value_or(preset_width);
+  if (width == preset_width) return of_preset;
+  if (of_preset == kUsual * preset_width) return kUsual * width;
+  throw Unused{
+      fmt::format("model: intermediate of {} is not stated, and hidden is not "
+                  "that of its preset",
+                  row["model"])};
+}
+
+// The feed-forward, or the experts in its place.
+void SetFeedForward(const TableRow& row,
+                    int64_t preset_width,
+                    bool of_name,
+                    Architecture& a) {
+  if (a.experts == 0) {
+    a.intermediate = IntermediateOf(row, preset_width, a.intermediate);
+    if (row.Count("experts").value_or(1) > 1) {
+      throw Unused{"model: experts of this kind"};
+    }
+    return;
+  }
+  a.experts = row.Count("experts").value_or(a.experts);
+  a.experts_per_token =
+      row.Count("experts_per_token").value_or(a.experts_per_token);
+  a.expert_intermediate =
+      IntermediateOf(row, preset_width, a.expert_intermediate);
+  if (!of_name) a.intermediate = a.expert_intermediate;
+}
+
 // Blocks as those of `blocks`, dimensions as the columns say.
 Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   Architecture a = std::move(blocks);
+  const int64_t preset_width = a.hidden;
   const auto layers = row.Count("layers");
   const auto hidden = row.Count("hidden");
   const auto heads = row.Count("heads");
@@ -104,19 +141,7 @@ Architecture OfFamily(const TableRow& row, Architecture blocks, bool of_name) {
   const int64_t keys =
       row.Count("kv_heads").value_or(wide ? a.heads : a.key_heads());
   a.key_value_heads = keys == a.heads ? 0 : keys;
-  if (a.experts > 0) {
-    a.experts = row.Count("experts").value_or(a.experts);
-    a.experts_per_token =
-        row.Count("experts_per_token").value_or(a.experts_per_token);
-    a.expert_intermediate =
-        row.Count("intermediate").value_or(a.expert_intermediate);
-    if (!of_name) a.intermediate = a.expert_intermediate;
-  } else {
-    a.intermediate = row.Count("intermediate").value_or(a.intermediate);
-    if (row.Count("experts").value_or(1) > 1) {
-      throw Unused{"model: experts of this kind"};
-    }
-  }
+  SetFeedForward(row, preset_width, of_name, a);
   a.vocabulary = row.Count("vocab").value_or(a.vocabulary);
   // A model of that name has no more rows in its table; others of its family
   // may have been trained with as many as the row has.
@@ -207,6 +232,34 @@ Architecture ArchitectureOf(const TableRow& row) {
   throw Unused{fmt::format("model: {} is not known{}",
                            row["model"],
                            model::ArchitecturesMeant(name))};
+}
+
+StatedWidths::StatedWidths(const hardware::CsvFile& csv) : csv_(csv) {
+  if (!csv.TryColumn("intermediate")) return;
+  for (const hardware::CsvRow& row : csv.rows()) {
+    const std::string& width = csv.Field(row, "intermediate");
+    if (!width.empty()) widths_[ModelOf(row)].insert(width);
+  }
+}
+
+std::string StatedWidths::ModelOf(const hardware::CsvRow& row) const {
+  std::string model;
+  for (const char* column : {"model", "hidden", "layers", "heads", "experts"}) {
+    model += csv_.Field(row, column) + '\n';
+  }
+  return model;
+}
+
+hardware::CsvRow StatedWidths::Fill(hardware::CsvRow row) const {
+  const auto column = csv_.TryColumn("intermediate");
+  if (!column || *column >= row.fields.size() || !row.fields[*column].empty()) {
+    return row;
+  }
+  const auto known = widths_.find(ModelOf(row));
+  if (known != widths_.end() && known->second.size() == 1) {
+    row.fields[*column] = *known->second.begin();
+  }
+  return row;
 }
 
 }  // namespace trainfare::calibrate

@@ -82,8 +82,36 @@ std::optional<model::BytesPerSecond<>> RateBetweenHosts(
   return model::GBPerSecond(rate / 8.0);
 }
 
+// All of what a host has, where its cell lists no adapters: "100 GbE", "3.2Tbps
+// EFA", "8x400G". Throws Unused of another rate; "InfiniBand" says none.
+std::optional<model::BytesPerSecond<>> RateOf(const std::string& cell) {
+  if (cell.find_first_of(",;:") != std::string::npos) return std::nullopt;
+  static const std::regex rate(
+      R"(((\d+) ?x ?)?(\d+(\.\d+)?) ?([GT])(b|bit|bE|igE|)"
+      R"(b ?/ ?[sS](ec)?|bit/s(ec)?|bps|bits)?\b(?! ?[bB]?/))",
+      std::regex::icase);
+  static const std::regex any_rate(R"(\d ?[KMGT]([bB]|\b))", std::regex::icase);
+  std::smatch found;
+  const bool bits = cell.find("GB") == std::string::npos &&
+                    cell.find("TB") == std::string::npos;
+  if (bits && std::regex_search(cell, found, rate)) {
+    const auto number = hardware::ParseNumber(found.str(3));
+    const auto adapters =
+        hardware::ParseNumber(found.length(2) > 0 ? found.str(2) : "1");
+    const bool tera = found.str(5) == "T" || found.str(5) == "t";
+    if (number && adapters && *number * *adapters > 0) {
+      return model::GBPerSecond(*number * *adapters * (tera ? 1e3 : 1) / 8.0);
+    }
+  }
+  if (!std::regex_search(cell, any_rate)) return std::nullopt;
+  throw Unused{
+      fmt::format("host_network \"{}\" is not read: \"4x 100Gb/s\" is", cell)};
+}
+
 std::optional<model::BytesPerSecond<>> NetworkOf(const TableRow& row) {
-  if (const auto adapters = AdaptersOf(row["host_network"])) return adapters;
+  const std::string& cell = row["host_network"];
+  if (const auto adapters = AdaptersOf(cell)) return adapters;
+  if (const auto rate = RateOf(cell)) return rate;
   const std::string notes = row.AllNotes();
   if (const auto adapters = AdaptersOf(ListedInNotes(notes))) return adapters;
   return RateBetweenHosts(notes);

@@ -21,20 +21,9 @@ using model::Shard;
 using model::Work;
 using model::Workload;
 
-constexpr const char* kSharingNotStated =
-    "how its devices share the model is not stated";
-
-// FSDP within groups of ranks, each of which has all.
-constexpr std::string_view kHybrid = "hybrid";
-
-// Words of a sharding column, up to its first space.
-constexpr auto kShards = std::to_array<std::pair<std::string_view, Shard>>(
-    {{"none", Shard::kNone},
-     {"zero1", Shard::kZero1},
-     {"zero2", Shard::kZero2},
-     {"zero3", Shard::kZero3},
-     {"fsdp", Shard::kFsdp},
-     {kHybrid, Shard::kFsdp}});
+constexpr const char* kFewerThanDevices =
+    "the global batch is less than its devices' micro-batches: how they share "
+    "the model is not stated (columns tp, pp, cp)";
 
 // Columns that say how many ways a model is split: ours, and others' name.
 using WaysColumns = std::array<std::string_view, 2>;
@@ -63,22 +52,14 @@ int64_t WaysOf(const TableRow& row, const WaysColumns& columns) {
   return 1;
 }
 
-Shard StatedShard(const TableRow& row) {
-  std::string sharding = Lowered(row["sharding"]);
-  std::erase(sharding, '-');  // "ZeRO-3"
-  if (row.Blank("sharding")) {
-    const std::string words = Lowered(row.StackWords());
-    for (const ShardRule& rule : RulesOfTables().sharding) {
-      if (Says(words, rule.words)) return rule.shard;
-    }
-    throw Unused{kSharingNotStated};
+// Where no column and no words of the row's own say it.
+Shard ShardOfProgram(const TableRow& row) {
+  const std::string words = Lowered(row.StackWords());
+  for (const ShardRule& rule : RulesOfTables().sharding) {
+    if (Says(words, rule.words)) return rule.shard;
   }
-  const std::string_view word =
-      std::string_view(sharding).substr(0, sharding.find(' '));
-  for (const auto& [known, shard] : kShards) {
-    if (known == word) return shard;
-  }
-  throw Unused{fmt::format("not predicted: {} over ranks", row["sharding"])};
+  throw Unused{
+      "how its devices share the model is not stated: column sharding"};
 }
 
 // Groups over which all is replicated.
@@ -109,7 +90,7 @@ Shard DividedUpdateOf(const TableRow& row) {
 
 // What waits on the host.
 void SetOffload(const TableRow& row, model::Parallel& parallel) {
-  const std::string notes = Lowered(row.StackWords());
+  const std::string notes = Lowered(row.StackWords() + "; " + row["sharding"]);
   for (const OffloadRule& words : RulesOfTables().offload) {
     if (!Says(notes, words.words)) continue;
     parallel.offload = words.offload;
@@ -121,35 +102,69 @@ void SetOffload(const TableRow& row, model::Parallel& parallel) {
   }
 }
 
+// Copies of the model: as the row says, else one each so many ranks as have one
+// together.
+int64_t CopiesOfModel(const TableRow& row) {
+  if (StatesWays(row, kCopiesColumns)) return WaysOf(row, kCopiesColumns);
+  const int64_t devices = row.Count("n_devices").value_or(1);
+  return devices / model::RanksOfModel(WaysOfModel(row));
+}
+
 // What the row says, where its batches do not say otherwise.
 int64_t StatedAccumulation(const TableRow& row, const Workload& workload) {
   const int64_t stated = row.WholeNumber("grad_accum", "gradient accumulation");
-  if (row.Blank("global_batch") || !StatesWays(row, kCopiesColumns)) {
-    return stated;
-  }
+  // Batches of packed rows may count their documents.
+  const bool unclear =
+      !StatesWays(row, kCopiesColumns) && workload.documents > 1;
+  if (row.Blank("global_batch") || unclear) return stated;
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
-  const int64_t replicas = WaysOf(row, kCopiesColumns);
-  if (model::CheckedProduct({workload.batch, stated, replicas}, "batch") !=
-      whole) {
+  const int64_t replicas = CopiesOfModel(row);
+  const int64_t said =
+      model::CheckedProduct({workload.batch, stated, replicas}, "batch");
+  if (whole < said && !StatesWays(row, kCopiesColumns)) {
+    throw Unused{kFewerThanDevices};
+  }
+  if (whole != said) {
     throw Unused{"the global batch is not that of its micro-batches"};
   }
   return stated;
 }
 
+void RefuseRemainder(const TableRow& row) {
+  const int64_t devices = row.Count("n_devices").value_or(1);
+  const int64_t of_model = model::RanksOfModel(WaysOfModel(row));
+  if (devices % of_model == 0) return;
+  throw Unused{fmt::format(
+      "{} devices do not divide by tp x pp x cp, {}", devices, of_model)};
+}
+
+// Sequences of a step over those of a micro-batch of all replicas.
+int64_t AccumulationByBatches(const TableRow& row, const Workload& workload) {
+  const int64_t whole = row.WholeNumber("global_batch", "global batch");
+  const int64_t at_once =
+      model::CheckedProduct({workload.batch, CopiesOfModel(row)}, "batch");
+  if (whole < at_once) throw Unused{kFewerThanDevices};
+  if (whole % at_once == 0) return whole / at_once;
+  throw Unused{"the global batch does not divide over its replicas"};
+}
+
 // A way to split a model: its columns, and how notes say that it is of more than
-// one device: "TP=4", "pp 2", "CP8", "tp_size=4". "cp310" is a Python, "pp 12-14"
-// are pages.
+// one device: "TP=4", "pp 2", "CP8", "tp_size=4", "DP4xTP2", "TP degree 2",
+// "2-way TP". "cp310" is a Python, "pp 12-14" are pages.
 struct Split {
   WaysColumns columns;
   std::regex in_notes;
 };
 
 Split SplitBy(const WaysColumns& columns) {
+  constexpr const char* kSeveral = "([2-9]|[1-9]\\d)";
   return {
       columns,
       std::regex(fmt::format(
-          R"((^|[^a-z]){}([-_ ]?size)?(\s?[=:]\s?\d{{0,2}}|[- ]?)([2-9]|[1-9]\d)(?![\d.\-]))",
-          columns.front()))};
+          R"(((^|[^a-z]|\dx){0}([-_ ]?(size|degree))?(\s?[=:]\s?\d{{0,2}}|[- ]?){1}(?![\d.\-])))"
+          R"(|((^|[^\d.]){1}[- ]?way {0}\b))",
+          columns.front(),
+          kSeveral))};
 }
 
 // Made once, since a pattern takes longer to make than to look for.
@@ -233,7 +248,8 @@ model::Parallel PartsOfModel(const TableRow& row) {
 // "tensor parallel 1" is none.
 std::string WithoutOneWay(const std::string& words) {
   static const std::regex one_way(
-      R"((tensor|pipeline|context|expert)[- ]parallel(ism)?([- ]size)?\s?[=:(]?\s?1(?![\d.\-]))");
+      R"((tensor|pipeline|context|expert|sequence|model)[- ])"
+      R"((model[- ])?parallel(ism)?([- ](size|degree))?\s?[=:(]?\s?1(?![\d.\-]))");
   return std::regex_replace(words, one_way, "");
 }
 
@@ -258,7 +274,10 @@ void RefuseSplit(const TableRow& row) {
         return !StatesWays(row, split.columns) &&
                std::regex_search(notes, split.in_notes);
       });
-  if (named || counted) throw Unused{"tensor or pipeline parallel"};
+  if (named || counted) {
+    throw Unused{
+        "tensor or pipeline parallel in words: columns tp, pp, cp, ep"};
+  }
 }
 
 model::Parallel WaysOfModel(const TableRow& row) {
@@ -271,44 +290,46 @@ model::Parallel WaysOfModel(const TableRow& row) {
 }
 
 int64_t AccumulationOf(const TableRow& row, const Workload& workload) {
+  RefuseRemainder(row);
   if (!row.Blank("grad_accum")) {
     return StatedAccumulation(row, workload);
   }
-  // Sequences of a step over those of a micro-batch of all replicas.
-  if (!row.Blank("global_batch") && StatesWays(row, kCopiesColumns)) {
-    const int64_t whole = row.WholeNumber("global_batch", "global batch");
-    const int64_t replicas = WaysOf(row, kCopiesColumns);
-    const int64_t at_once =
-        model::CheckedProduct({workload.batch, replicas}, "batch");
-    if (whole % at_once == 0) return whole / at_once;
-    throw Unused{"the global batch does not divide over its replicas"};
+  const bool stated = !row.Blank("global_batch");
+  if (stated && StatesWays(row, kCopiesColumns)) {
+    return AccumulationByBatches(row, workload);
   }
   if (ContainsAny(row["notes"], RulesOfTables().whole_batches)) return 1;
-  if (workload.work == Work::kTraining &&
-      TaskOf(row["task"]) == Task::kPretrain) {
+  const bool pretrains = workload.work == Work::kTraining &&
+                         TaskOf(row["task"]) == Task::kPretrain;
+  // Of how many ranks have a model together these columns are most.
+  const bool split_stated =
+      StatesWays(row, kTensorColumns) && StatesWays(row, kPipelineColumns);
+  if (pretrains && !(stated && split_stated)) {
     throw Unused{"gradient accumulation not stated"};
   }
-  return 1;
+  return stated ? AccumulationByBatches(row, workload) : 1;
 }
 
 // Devices of which each had a model of its own would have computed more than
 // the whole batch.
 void RefuseSharedModel(const TableRow& row, const Workload& workload) {
   const int64_t devices = row.Count("n_devices").value_or(1);
-  const int64_t of_model = model::RanksOfModel(WaysOfModel(row));
-  if (devices % of_model != 0) throw Unused{kSharingNotStated};
-  const int64_t copies = devices / of_model;
-  if (StatesWays(row, kCopiesColumns)) {
-    if (WaysOf(row, kCopiesColumns) != copies) {
-      throw Unused{kSharingNotStated};
-    }
-    return;
+  const int64_t copies = devices / model::RanksOfModel(WaysOfModel(row));
+  const int64_t stated = WaysOf(row, kCopiesColumns);
+  if (StatesWays(row, kCopiesColumns) && stated != copies) {
+    throw Unused{
+        fmt::format("dp is {}, but {} devices have {} copies by tp, pp "
+                    "and cp",
+                    stated,
+                    devices,
+                    copies)};
   }
+  if (StatesWays(row, kCopiesColumns)) return;
   if (row.Blank("global_batch")) return;
   const int64_t whole = row.WholeNumber("global_batch", "global batch");
   if (whole / copies <
       model::CheckedProduct({workload.batch, workload.accumulation}, "batch")) {
-    throw Unused{kSharingNotStated};
+    throw Unused{kFewerThanDevices};
   }
 }
 
@@ -317,14 +338,14 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   SetOffload(row, parallel);
   const int64_t copies = devices / model::RanksOfModel(parallel);
   if (copies * parallel.context == 1) return parallel;
-  const ShardWords* words = row.Blank("sharding") ? ShardInWords(row) : nullptr;
+  const ShardWords* words = ShardInWords(row);
   // Tables without that column are of replicas; those of micro-batches are of
   // models that are shared more often than not.
   const bool stated = row.Has("sharding") || row.Has("micro_batch");
   if (!stated && words == nullptr) return parallel;
-  parallel.shard = words != nullptr ? *words->shard : StatedShard(row);
+  parallel.shard = words != nullptr ? *words->shard : ShardOfProgram(row);
   parallel.reshard_after_forward =
-      words == nullptr || words->reshard_after_forward;
+      (words == nullptr || words->reshard_after_forward) && !KeepsGathered(row);
   if (parallel.shard == Shard::kNone) parallel.shard = DividedUpdateOf(row);
   if (parallel.shard == Shard::kNone) return parallel;
   parallel.data = copies;
@@ -332,7 +353,7 @@ model::Parallel ParallelOf(const TableRow& row, int64_t devices) {
   if (parallel.shard == Shard::kFsdp && parallel.pipeline > 1) {
     parallel.reshard_after_forward = false;
   }
-  if (Lowered(row["sharding"]).starts_with(kHybrid)) {
+  if (words != nullptr && words->within_groups) {
     parallel.replicate = CopiesOf(row, copies);
   } else if (SlicesOf(row) > 1) {
     throw Unused{"sharded within or over its slices is not stated"};

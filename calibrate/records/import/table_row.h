@@ -2,13 +2,13 @@
 
 // A row of a table of measurements, and what its cells say as numbers.
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <regex>
 #include <string>
 #include <string_view>
 
+#include "calibrate/records/import/table_said.h"
 #include "hardware/files/csv_file.h"
 #include "model/letters.h"
 
@@ -18,35 +18,6 @@ namespace trainfare::calibrate {
 struct Unused {
   std::string reason;
 };
-
-inline bool Contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
-}
-
-template <class Words>
-inline bool ContainsAny(std::string_view text, const Words& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return Contains(text, word);
-  });
-}
-
-// Whether `text` has `word` and does not deny it there: "no flash attention",
-// "without torch.compile", "cpu offload: none". Both in lower case.
-bool Says(std::string_view text, std::string_view word);
-
-template <class Words>
-inline bool SaysAny(std::string_view text, const Words& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return Says(text, word);
-  });
-}
-
-// Words of cells as one text in lower case, in which a blank stands around each
-// word and each mark: "ZeRO_stage=3; TP" is " zero stage 3 ; tp ".
-std::string WordsApart(std::string_view cells);
-
-// Whether such a text has these words, whole, and does not deny them there.
-bool SaysWhole(std::string_view apart, std::string_view words);
 
 // The number above 0 that the first group of a pattern finds in words.
 std::optional<int64_t> NumberIn(const std::string& words,
@@ -58,6 +29,10 @@ struct TableRow {
   const hardware::CsvFile& table;
   const hardware::CsvRow& row;
   const std::string& file;
+  // "; optimizer=lion" of each column whose words are of stack_notes, and the
+  // same of notes.
+  std::string more_stack = {};
+  std::string more_notes = {};
 
   const std::string& operator[](std::string_view column) const {
     return table.Field(row, column);
@@ -65,13 +40,13 @@ struct TableRow {
   bool Has(std::string_view column) const {
     return table.TryColumn(column).has_value();
   }
-  // framework and stack_notes as one text.
+  // framework, stack_notes and the columns beside it as one text.
   std::string StackWords() const {
-    return (*this)["framework"] + "; " + (*this)["stack_notes"];
+    return (*this)["framework"] + "; " + (*this)["stack_notes"] + more_stack;
   }
-  // stack_notes and notes as one text.
+  // stack_notes, notes and the columns beside them as one text.
   std::string AllNotes() const {
-    return (*this)["stack_notes"] + "; " + (*this)["notes"];
+    return (*this)["stack_notes"] + "; " + (*this)["notes"] + more_notes;
   }
   // Throws InputError "file:line: column: expected ...".
   [[noreturn]] void Fail(std::string_view column,

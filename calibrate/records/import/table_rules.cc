@@ -76,6 +76,12 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
                        .description = parts.Texts("description"),
                        .inference = parts.Texts("inference"),
                        .filler = parts.Texts("filler")};
+  const YamlMap denials = root.Map("denials");
+  rules.denials = {.before = denials.Texts("before"),
+                   .right_before = denials.Texts("right_before"),
+                   .between = denials.Texts("between"),
+                   .behind = denials.Texts("behind"),
+                   .behind_alone = denials.Texts("behind_alone")};
   rules.tasks =
       NamedOf(root, "tasks", [](const YamlMap& map, const std::string& at) {
         return WordOf<Task>(map, at);
@@ -92,7 +98,10 @@ void ReadRunRules(const YamlMap& root, TableRules& rules) {
     return OptimizerRule{model::Lowered(map.Text("words")),
                          WordOf<model::OptimizerKind>(map, "name")};
   });
-  rules.fused_update = root.Texts("fused_update");
+  rules.adam_names = root.Texts("adam_names");
+  for (const std::string& words : root.Texts("fused_update")) {
+    rules.fused_update.push_back(model::Lowered(words));
+  }
   rules.bert_adam_but_in_fp16 = root.Texts("bert_adam_but_in_fp16");
 }
 
@@ -116,6 +125,10 @@ void ReadLengthRules(const YamlMap& root, TableRules& rules) {
     return ReadOff{map.Text("words"), map.Number("noise", 0.0, 1.0)};
   });
   rules.unequal_lengths = root.Texts("unequal_lengths");
+  rules.packing = root.Texts("packing");
+  const YamlMap of_one = root.Map("rates_of_one_device");
+  rules.rates = of_one.Texts("rates");
+  rules.one_device = of_one.Texts("of");
 }
 
 // Which kernels a row's step has.
@@ -149,6 +162,10 @@ void ReadStackRules(const YamlMap& root, TableRules& rules) {
       ListOf(root, "unknown_mechanisms", [](const YamlMap& map) {
         return Refusal{map.Text("words"), map.Text("name")};
       });
+  rules.other_trainings =
+      ListOf(root, "other_trainings", [](const YamlMap& map) {
+        return Refusal{map.Text("words"), map.Text("name")};
+      });
 }
 
 // How wide products, weights, gradients and state are.
@@ -169,6 +186,11 @@ void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
         return UnstatedPrecision{map.Text("words"),
                                  WordOf<model::Precision>(map, "precision")};
       });
+  rules.precision_hints =
+      ListOf(root, "precision_hints", [](const YamlMap& map) {
+        return Hint{TextOr(map, "words"), map.Text("hint")};
+      });
+  rules.narrow_products = root.Texts("narrow_products");
   rules.fp8 = ListOf(root, "fp8", [](const YamlMap& map) {
     return Fp8Rule{map.Text("words"),
                    WordOf<model::Fp8Scaling>(map, "scaling"),
@@ -176,11 +198,13 @@ void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
   });
   rules.fp8_gathered = root.Texts("fp8_gathered");
   rules.narrow_weights = ListOf(root, "narrow_weights", [](const YamlMap& map) {
-    return WeightRule{map.Text("words"),
-                      WordOf<model::Masters>(map, "masters")};
+    return WeightRule{model::Lowered(map.Text("words")),
+                      WordOf<model::Masters>(map, "masters"),
+                      TextOr(map, "but")};
   });
   rules.wide_gradients = ListOf(root, "wide_gradients", [](const YamlMap& map) {
-    return WideGradientRule{map.Text("words"), TextOr(map, "precision")};
+    return WideGradientRule{model::Lowered(map.Text("words")),
+                            TextOr(map, "precision")};
   });
   rules.narrow_sums = root.Texts("narrow_sums");
   rules.eight_bit_states = root.Texts("eight_bit_states");
@@ -189,10 +213,17 @@ void ReadPrecisionRules(const YamlMap& root, TableRules& rules) {
 
 // Adapters, and the frozen base below them.
 void ReadAdapterRules(const YamlMap& root, TableRules& rules) {
-  rules.adapters =
-      NamedOf(root, "adapters", [](const YamlMap& map, const std::string& at) {
-        return map.Texts(at);
-      });
+  const auto texts = [](const YamlMap& map, const std::string& at) {
+    return map.Texts(at);
+  };
+  rules.adapters = NamedOf(root, "adapters", texts);
+  rules.listed_adapters = NamedOf(root, "listed_adapters", texts);
+  const auto base_bits = [](const YamlMap& map) {
+    return BaseBits{map.Text("words"), map.OptionalInteger("bits", 1, 8)};
+  };
+  rules.base_bits = ListOf(root, "base_bits", base_bits);
+  rules.base_bits_in_words = ListOf(root, "base_bits_in_words", base_bits);
+  rules.adapter_qualifiers = root.Texts("adapter_qualifiers");
   rules.all_adapters = root.Texts("all_adapters");
   for (std::string& words : root.Texts("adapters_in_words")) {
     rules.adapters_in_words.push_back({std::move(words)});
@@ -262,14 +293,18 @@ void ReadRankRules(const YamlMap& root, TableRules& rules) {
                      WordOf<model::Shard>(map, "shard")};
   };
   rules.sharding = ListOf(root, "sharding", shard_rule);
-  rules.sharding_in_words =
-      ListOf(root, "sharding_in_words", [](const YamlMap& map) {
-        ShardWords rule{map.Text("words"), std::nullopt};
-        if (map.Has("shard")) rule.shard = WordOf<model::Shard>(map, "shard");
-        rule.reshard_after_forward =
-            map.OptionalFlag("reshard_after_forward").value_or(true);
-        return rule;
-      });
+  const auto shard_words = [](const YamlMap& map) {
+    ShardWords rule{map.Text("words"), std::nullopt};
+    if (map.Has("shard")) rule.shard = WordOf<model::Shard>(map, "shard");
+    rule.reshard_after_forward =
+        map.OptionalFlag("reshard_after_forward").value_or(true);
+    rule.within_groups = map.OptionalFlag("within_groups").value_or(false);
+    return rule;
+  };
+  rules.sharding_in_words = ListOf(root, "sharding_in_words", shard_words);
+  rules.sharding_column = ListOf(root, "sharding_column", shard_words);
+  rules.sharding_fillers = root.Texts("sharding_fillers");
+  rules.resharding = root.Texts("resharding");
   rules.divided_updates = ListOf(root, "divided_updates", shard_rule);
   rules.offload = ListOf(root, "offload", [](const YamlMap& map) {
     return OffloadRule{map.Text("words"),
@@ -322,6 +357,8 @@ void ReadSourceRules(const YamlMap& root, TableRules& rules) {
 void ReadColumns(const YamlMap& root, ColumnRules& columns) {
   columns.read = root.Texts("columns");
   columns.of_no_matter = root.Texts("columns_of_no_matter");
+  columns.of_stack = root.Texts("columns_of_stack");
+  columns.of_notes = root.Texts("columns_of_notes");
   columns.other_names = NamedOf(
       root, "other_columns", [](const YamlMap& map, const std::string& at) {
         return map.Text(at);
@@ -348,6 +385,10 @@ void ReadMetrics(const YamlMap& root, TableRules& rules) {
                      WordOf<model::CountedPairs>(map, "pairs"),
                      map.Flag("recomputed")};
   });
+  rules.other_metrics = NamedOf(
+      root, "other_metrics", [](const YamlMap& map, const std::string& at) {
+        return map.Text(at);
+      });
   rules.unused_metrics = NamedOf(
       root, "unused_metrics", [](const YamlMap& map, const std::string& at) {
         return map.Text(at);

@@ -95,6 +95,15 @@ struct TimedParts {
   std::vector<std::string> filler;
 };
 
+// Words that say that what they stand beside is not so, in lower case.
+struct Denials {
+  std::vector<std::string> before;        // of the three words before
+  std::vector<std::string> right_before;  // the word before
+  std::vector<std::string> between;       // say nothing, before those behind
+  std::vector<std::string> behind;
+  std::vector<std::string> behind_alone;  // the last of their clause
+};
+
 // Vocabularies that a program pads, so that each rank of a layer has such a
 // multiple.
 struct PaddedVocabulary {
@@ -103,7 +112,7 @@ struct PaddedVocabulary {
 };
 
 struct WideGradientRule {
-  std::string words;
+  std::string words;      // in lower case
   std::string precision;  // as its column says it; empty: any
 };
 
@@ -173,8 +182,9 @@ struct ReadOff {
 };
 
 struct WeightRule {
-  std::string words;
+  std::string words;  // in lower case
   model::Masters masters = model::Masters::kApart;
+  std::string but = {};  // not where these words stand there, too
 };
 
 struct ShardRule {
@@ -191,12 +201,19 @@ struct ShardWords {
   std::string words;
   std::optional<model::Shard> shard;
   bool reshard_after_forward = true;
+  bool within_groups = false;  // of ranks, each of which has all
 };
 
 struct OffloadRule {
   std::string words;
   model::Offload offload = model::Offload::kNone;
   bool activations = false;
+};
+
+// Of the frozen base beside adapters; which is left open where it is not there.
+struct BaseBits {
+  std::string words;
+  std::optional<int64_t> bits;
 };
 
 // Which blocks are computed again.
@@ -290,6 +307,12 @@ struct Refusal {
   std::string reason;
 };
 
+// What words that are not understood may mean.
+struct Hint {
+  std::string words;
+  std::string text;
+};
+
 struct NamedModel {
   std::string preset;
   std::optional<int64_t> vocabulary;  // other than the preset's
@@ -309,17 +332,22 @@ using ByWord = std::map<std::string, Value, std::less<>>;
 struct ColumnRules {
   std::vector<std::string> read;
   std::vector<std::string> of_no_matter;  // in lower case
-  ByWord<std::string> other_names;        // in lower case, and which is meant
+  // Whose names and values are words of stack_notes or notes, in lower case.
+  std::vector<std::string> of_stack;
+  std::vector<std::string> of_notes;
+  ByWord<std::string> other_names;  // in lower case, and which is meant
 };
 
 struct TableRules {
   ColumnRules columns;
   std::vector<Doubt> doubts;
   TimedParts timed_parts;
+  Denials denials;
   std::vector<HeadRule> heads;
   std::vector<EveryPosition> every_position;
   std::vector<OptimizerRule> optimizers;
-  std::vector<std::string> fused_update;
+  std::vector<std::string> adam_names;    // in lower case
+  std::vector<std::string> fused_update;  // in lower case
   std::vector<std::string> bert_adam_but_in_fp16;
   std::vector<StackRule> stacks;
   ByWord<model::Fusion> published_stacks;
@@ -350,15 +378,24 @@ struct TableRules {
   ByWord<model::BytesPerSecond<>> slice_networks;  // of a device, by its name
   std::vector<ShardRule> sharding;
   std::vector<ShardWords> sharding_in_words;
+  std::vector<ShardWords> sharding_column;  // of that column alone
+  std::vector<std::string> sharding_fillers;
+  std::vector<std::string> resharding;
   std::vector<ShardRule> divided_updates;
   std::vector<OffloadRule> offload;
   // Names of model::LoraMatrices.
   ByWord<std::vector<std::string>> adapters;
+  ByWord<std::vector<std::string>> listed_adapters;  // in lists of them alone
   std::vector<std::string> all_adapters;
+  std::vector<BaseBits> base_bits;           // of a column `adapter`
+  std::vector<BaseBits> base_bits_in_words;  // of stack_notes
+  std::vector<std::string> adapter_qualifiers;
   std::vector<WholeWords> adapters_in_words;
   std::vector<ProgramAdapters> program_adapters;
   ByWord<PrecisionRule> precisions;
   std::vector<UnstatedPrecision> unstated_precisions;
+  std::vector<Hint> precision_hints;         // in lower case
+  std::vector<std::string> narrow_products;  // whole words
   std::vector<std::string> recomputing_recipes;
   ByWord<Recomputed> recomputation;  // by what a column says
   std::vector<RecomputedWords> recomputation_in_words;
@@ -387,7 +424,12 @@ struct TableRules {
   std::vector<std::string> whole_batches;
   std::vector<ReadOff> read_off;
   std::vector<std::string> unequal_lengths;
+  std::vector<std::string> packing;
+  std::vector<std::string> rates;
+  std::vector<std::string> one_device;
   std::vector<Refusal> unknown_mechanisms;
+  std::vector<Refusal> other_trainings;  // whole words of any notes
+  ByWord<std::string> other_metrics;  // in lower case, and which may be meant
   std::vector<Refusal> refused_models;
   ByWord<NamedModel> model_names;
   std::vector<ModelFamily> model_families;

@@ -16,8 +16,15 @@ namespace trainfare::calibrate {
 // What adapters are, words hardly say: their rank and matrices.
 void RefuseAdaptersInWords(const TableRow& row);
 
-// nullptr: nothing is said.
+// What a column `sharding` says, each word of it, or else words; nullptr:
+// nothing is said.
 const ShardWords* ShardInWords(const TableRow& row);
+
+// Whether a column `sharding` says that devices share what they train.
+bool SharesState(const TableRow& row);
+
+// "reshard_after_forward=False", of FSDP, which then gathers weights once.
+bool KeepsGathered(const TableRow& row);
 
 // nullopt: nothing is said.
 std::optional<Recomputed> RecomputedInWords(const TableRow& row);

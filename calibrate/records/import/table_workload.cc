@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +96,26 @@ void SetHead(const TableRow& row, Workload& workload) {
   }
 }
 
+// "optimizer=lomo", "optim: came": a name that no list has would be AdamW.
+void RefuseUnknownOptimizer(const std::string& words) {
+  static const std::regex named(R"(\boptim(izer)?\s?[=:]\s?([\w.\-]+))");
+  const TableRules& rules = RulesOfTables();
+  for (auto match = std::sregex_iterator(words.begin(), words.end(), named);
+       match != std::sregex_iterator();
+       ++match) {
+    const std::string name = " " + match->str(2);
+    const bool known = ContainsAny(name, rules.adam_names) ||
+                       std::any_of(rules.optimizers.begin(),
+                                   rules.optimizers.end(),
+                                   [&](const OptimizerRule& rule) {
+                                     return Says(name, rule.words);
+                                   });
+    if (!known) {
+      throw Unused{fmt::format("not predicted: optimizer{}", name)};
+    }
+  }
+}
+
 OptimizerKind OptimizerOf(std::string_view words) {
   for (const OptimizerRule& rule : RulesOfTables().optimizers) {
     if (Says(words, rule.words)) return rule.kind;
@@ -108,12 +129,13 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     return;
   }
   const std::string words = row.StackWords();
+  RefuseUnknownOptimizer(Lowered(words));
   if (SaysAny(Lowered(words), RulesOfTables().eight_bit_states)) {
     workload.optimizer.state_bits = 8;
   }
   workload.optimizer.in_backward =
       SaysAny(Lowered(words), RulesOfTables().updates_in_backward);
-  workload.optimizer.kind = OptimizerOf(Lowered(words));
+  workload.optimizer.kind = OptimizerOf(WordsApart(words));
   OptimizerImplementation& implementation = workload.optimizer.implementation;
   if (ContainsAny(words, RulesOfTables().bert_adam_but_in_fp16)) {
     if (workload.precision == model::Precision::kFp16) {
@@ -124,7 +146,7 @@ void SetOptimizer(const TableRow& row, Workload& workload) {
     }
     return;
   }
-  const bool fused = ContainsAny(words, RulesOfTables().fused_update);
+  const bool fused = SaysAny(Lowered(words), RulesOfTables().fused_update);
   const bool lists = ContainsAny(words, RulesOfTables().multi_tensor_update);
   if (fused || (!lists && workload.stack.fusion != Fusion::kEager)) {
     implementation = OptimizerImplementation::kFused;
@@ -160,11 +182,13 @@ void SetWeights(const TableRow& row, Workload& workload) {
       ContainsAny(row["stack_notes"], RulesOfTables().widened_beside_adapters);
   if (widened) return;
   if (workload.trainable.lora_rank > 0) workload.stack.narrow_weights = true;
-  const std::string words = row.StackWords() + "; " + row["precision"];
-  const std::string notes = words + "; " + row["notes"];
+  const std::string words = Lowered(row.StackWords() + "; " + row["precision"]);
+  const std::string notes = words + "; " + Lowered(row["notes"]);
   for (const WeightRule& rule : RulesOfTables().narrow_weights) {
     const bool in_notes = rule.masters == model::Masters::kNone;
-    if (!Contains(in_notes ? notes : words, rule.words)) continue;
+    const std::string& said = in_notes ? notes : words;
+    if (!Says(said, rule.words)) continue;
+    if (!rule.but.empty() && Contains(said, rule.but)) continue;
     workload.stack.narrow_weights = true;
     workload.optimizer.masters = rule.masters;
     for (const WideGradientRule& wide : RulesOfTables().wide_gradients) {
@@ -217,7 +241,9 @@ void SetNextToken(const TableRow& row, model::Architecture& architecture) {
 void SetAttention(const TableRow& row, model::Stack& stack) {
   const TableRules& rules = RulesOfTables();
   const std::string words = Lowered(row.StackWords());
+  // Words with a blank before or behind them are whole ones.
   if (!SaysAny(words, rules.flash_attention) &&
+      !SaysAny(WordsApart(words), rules.flash_attention) &&
       !ContainsAny(Lowered(row["model"]), rules.flash_attention_models)) {
     return;
   }
@@ -233,9 +259,35 @@ model::Precision UnstatedPrecisionOf(const TableRow& row) {
   throw Unused{"precision not stated"};
 }
 
+// What a precision that is not known may mean; empty: nobody knows.
+std::string PrecisionsMeant(const std::string& precision) {
+  const TableRules& rules = RulesOfTables();
+  for (const Hint& hint : rules.precision_hints) {
+    if (Contains(precision, hint.words)) return "; " + hint.text;
+  }
+  return "";
+}
+
+// Products in 8 bits by words, where the column says 16.
+void RefuseOtherPrecision(const TableRow& row, model::Precision precision) {
+  if (precision != model::Precision::kBf16 &&
+      precision != model::Precision::kFp16) {
+    return;
+  }
+  const std::string words = WordsApart(row["stack_notes"] + row.more_stack);
+  for (const std::string& narrow : RulesOfTables().narrow_products) {
+    if (!SaysWhole(words, narrow)) continue;
+    throw Unused{
+        fmt::format("precision is {}, stack_notes say {}: column "
+                    "precision, fp8 where products are in 8 bits",
+                    row["precision"],
+                    narrow)};
+  }
+}
+
 void SetPrecision(const TableRow& row, Workload& workload) {
   const std::string precision = Lowered(row["precision"]);
-  if (precision.empty()) {
+  if (row.Blank("precision")) {
     workload.precision = UnstatedPrecisionOf(row);
     return;
   }
@@ -243,15 +295,21 @@ void SetPrecision(const TableRow& row, Workload& workload) {
   if (rule != RulesOfTables().precisions.end() &&
       (rule->second.base_bits == 0 || workload.trainable.lora_rank > 0)) {
     workload.precision = rule->second.products;
-    workload.trainable.base_bits = rule->second.base_bits;
+    if (rule->second.base_bits > 0) {
+      workload.trainable.base_bits = rule->second.base_bits;
+    }
     if (rule->second.scaling) workload.fp8.scaling = *rule->second.scaling;
+    RefuseOtherPrecision(row, workload.precision);
     return;
   }
   try {
     workload.precision = model::FromText<model::Precision>(precision);
   } catch (const InputError&) {
-    throw Unused{fmt::format("not predicted: precision {}", row["precision"])};
+    throw Unused{fmt::format("not predicted: precision {}{}",
+                             row["precision"],
+                             PrecisionsMeant(precision))};
   }
+  RefuseOtherPrecision(row, workload.precision);
   if (workload.precision == model::Precision::kFp8 &&
       workload.trainable.lora_rank > 0 &&
       ContainsAny(row["stack_notes"], RulesOfTables().fp8_bases)) {
@@ -406,7 +464,10 @@ void SetLengths(const TableRow& row, Workload& workload) {
     workload.sequence_length = std::max<int64_t>(1, std::llround(*real));
     return;
   }
-  const bool unequal = ContainsAny(notes, RulesOfTables().unequal_lengths);
+  const TableRules& rules = RulesOfTables();
+  const bool unequal =
+      SaysAny(notes, rules.unequal_lengths) ||
+      (ContainsAny(notes, rules.packing) && !SaysAny(notes, rules.packing));
   if (!real && !unequal) {
     if (const auto bare = UnpaddedLengthOf(row)) {
       workload.sequence_length = std::llround(*bare);
@@ -456,6 +517,9 @@ Workload WorkloadOf(const TableRow& row,
     throw InputError(row.file, row.row.line, 0, error.what());
   }
   workload.parallel = ParallelOf(row, devices);
+  if (workload.work == Work::kForward && workload.parallel.data > 0) {
+    throw Unused{"not predicted: inference of devices that share state"};
+  }
   workload.parallel.embedding_units =
       workload.parallel.shard == model::Shard::kFsdp &&
       ContainsAny(row.StackWords(), RulesOfTables().embedding_units);

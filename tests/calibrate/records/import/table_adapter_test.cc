@@ -211,7 +211,84 @@ TEST_CASE("a source says what the notes do not") {
   CHECK(read("another", "1,16,16,1,").observations.empty());
   // 16 devices, 8 sequences: some devices share a model.
   CHECK(read(kSubmission, "1,8,,,")
-            .unused.contains("how its devices share the model is not stated"));
+            .unused.contains(
+                "the global batch is less than its devices' micro-batches: "
+                "how they share the model is not stated (columns tp, pp, cp)"));
+}
+
+// What the first row of one adapter's kind is read as.
+Table TableOfAdapter(std::string_view adapter,
+                     std::string_view modules,
+                     std::string_view stack) {
+  return ParseTable(
+      fmt::format(
+          "device,model,seq_len,batch_per_device,grad_accum,precision,adapter,"
+          "lora_rank,target_modules,framework,stack_notes,task,metric,value\n"
+          "H100-SXM5-80GB,llama2-7b,256,1,8,bfloat16,\"{}\",16,\"{}\",HF PEFT,"
+          "\"{}\",finetune,step_s,1\n",
+          adapter,
+          modules,
+          stack),
+      "t.csv");
+}
+
+model::Trainable TrainableOf(std::string_view adapter,
+                             std::string_view modules,
+                             std::string_view stack) {
+  const Table table = TableOfAdapter(adapter, modules, stack);
+  CAPTURE(adapter);
+  CAPTURE(modules);
+  CAPTURE(stack);
+  REQUIRE(table.observations.size() == 1);
+  return table.observations[0].workload.trainable;
+}
+
+std::string ReasonOfAdapter(std::string_view adapter,
+                            std::string_view modules,
+                            std::string_view stack) {
+  const Table table = TableOfAdapter(adapter, modules, stack);
+  REQUIRE(table.unused.size() == 1);
+  return table.unused.begin()->first;
+}
+
+TEST_CASE("what a base beside adapters has of bits is said in three places") {
+  const auto bits = [](std::string_view adapter, std::string_view stack) {
+    return TrainableOf(adapter, "all", stack).base_bits;
+  };
+  CHECK(bits("lora", "") == 0);
+  CHECK(bits("qlora", "") == 4);
+  CHECK(bits("lora 4bit", "") == 4);
+  CHECK(bits("lora (int4 base)", "") == 4);
+  CHECK(bits("lora 8-bit", "") == 8);
+  CHECK(bits("qlora-8bit", "") == 8);
+  CHECK(bits("qlora-bnb-nf4", "") == 4);
+  CHECK(bits("lora", "load_in_4bit") == 4);
+  CHECK(bits("lora", "load_in_4bit=False") == 0);
+  CHECK(bits("lora", "NF4 base") == 4);
+  CHECK(bits("lora", "QLoRA") == 4);
+  CHECK(bits("lora", "8-bit base") == 8);
+  CHECK(bits("lora", "adamw_8bit") == 0);
+  CHECK(ReasonOfAdapter("lora (adalora)", "all", "") ==
+        "not predicted: adapters lora (adalora) (\"adalora\" of it)");
+  CHECK(ReasonOfAdapter("lora", "all", "GPTQ base")
+            .starts_with("a base of few bits in words"));
+}
+
+TEST_CASE("each name of a list of matrices has to be known") {
+  const auto lora = [](std::string_view modules, std::string_view stack) {
+    return TrainableOf("lora", modules, stack).lora;
+  };
+  const model::LoraMatrices all = lora("all-linear", "");
+  CHECK(lora("qkv_proj,o_proj,gate_up_proj,down_proj", "") == all);
+  CHECK(lora("q_proj,k_proj,v_proj,output_proj,w1,w2,w3", "") == all);
+  CHECK(lora("['model.layers.0.self_attn.q_proj']", "") == lora("q_proj", ""));
+  CHECK(lora("", "target_modules=q_proj and v_proj") ==
+        lora("q_proj v_proj", ""));
+  CHECK_FALSE(lora("o_proj", "").value);
+  CHECK(ReasonOfAdapter("lora", "q_proj,lm_head", "") ==
+        "not predicted: adapters beside lm_head (target_modules)");
+  CHECK(ReasonOfAdapter("lora", "", "target_modules=q_proj,embed_tokens; x") ==
+        "not predicted: adapters beside embed_tokens (target_modules)");
 }
 
 }  // namespace

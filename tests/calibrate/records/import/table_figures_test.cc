@@ -393,5 +393,79 @@ TEST_CASE("a rate of eight devices as one's is seen") {
   CHECK(ReasonOfRow(row("10400")) == "faster than the device's peak");
 }
 
+// `metric` of eight devices, with such notes.
+std::string RateWithNotes(std::string_view metric, std::string_view notes) {
+  return fmt::format(
+      "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,2,1,,,,,fsdp,full,bf16,,,PyTorch,"
+      "sdpa,finetune,{},3875,{}",
+      metric,
+      notes);
+}
+
+TEST_CASE("a rate of one device by notes is none of all devices") {
+  for (const char* notes :
+       {"per GPU", "throughput per device", "tokens/s/GPU"}) {
+    CAPTURE(notes);
+    CHECK(ReasonOfDecoder(RateWithNotes("tokens_per_s", notes)) ==
+          "metric tokens_per_s is of all devices, its notes say of one: "
+          "tokens_per_s_per_device, or the value times its devices");
+    CHECK(ParseDecoder(RateWithNotes("tokens_per_s_per_device", notes) + "\n")
+              .observations.size() == 1);
+  }
+  for (const char* notes : {"max tokens per GPU",
+                            "source lists 17188.262 = per GPU; times num_gpus",
+                            "48 GiB per GPU"}) {
+    CAPTURE(notes);
+    CHECK(ParseDecoder(RateWithNotes("tokens_per_s", notes) + "\n")
+              .observations.size() == 1);
+  }
+}
+
+TEST_CASE("notes on lengths that are not those of the column") {
+  for (const char* notes : {"dynamic padding",
+                            "packing=False",
+                            "not packed",
+                            "avg length 350",
+                            "real tokens only",
+                            "unpacked",
+                            "group_by_length"}) {
+    CAPTURE(notes);
+    CHECK(ReasonOfDecoder(RateWithNotes("tokens_per_s_per_device", notes)) ==
+          "samples of unequal length: real length not known");
+  }
+  for (const char* notes : {"packing=True", "packed", "padded to max"}) {
+    CAPTURE(notes);
+    CHECK(ParseDecoder(RateWithNotes("tokens_per_s_per_device", notes) + "\n")
+              .observations.size() == 1);
+  }
+}
+
+TEST_CASE("a peak above what its device has is in another unit") {
+  const auto read = [](std::string_view value) {
+    return ParseDecoder(fmt::format(
+        "A100-SXM4-80GB,1,llama2-7b,,,,,,,512,1,1,,,,,none,full,bf16,,,PyTorch,"
+        "sdpa,finetune,peak_memory_gib,{},\n",
+        value));
+  };
+  CHECK(read("79").memory.size() == 1);
+  CHECK(read("95").unused.contains(
+      "a peak above the 80.0 GiB that a100_sxm4_80gb has"));
+  CHECK(read("20480").memory.empty());
+}
+
+TEST_CASE("a metric that is not read says which may be meant") {
+  const auto reason = [](std::string_view metric) {
+    return ReasonOfDecoder(RateWithNotes(metric, ""));
+  };
+  CHECK(reason("tps") ==
+        "metric tps: not read; is tokens_per_s_per_device meant?");
+  CHECK(reason("tokens/s/gpu") ==
+        "metric tokens/s/gpu: not read; is tokens_per_s_per_device meant?");
+  CHECK(reason("train_samples_per_second") ==
+        "metric train_samples_per_second: not read; is samples_per_s meant?");
+  CHECK(reason("Tokens/s") == "metric Tokens/s: not read; is tokens/s meant?");
+  CHECK(reason("loss_curve") == "metric loss_curve: no time of a step");
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

@@ -129,5 +129,34 @@ TEST_CASE("a program may predict tokens further") {
         "not stated");
 }
 
+TEST_CASE("another width than a preset's has another feed-forward") {
+  // Of Llama's no ratio is the family's; BLOOM's, MPT's and GPT's are 4.
+  CHECK(
+      ReasonOfDecoder(RowOf("llama-34b", "8192,48,64,8,,32000")) ==
+      "model: intermediate of llama-34b is not stated, and hidden is not that "
+      "of its preset");
+  CHECK(NetworkOf("llama-34b", "8192,48,64,8,22016,32000").intermediate ==
+        22016);
+  CHECK(NetworkOf("bloom-3b-x", "2560,30,32,,,").intermediate == 10240);
+  CHECK(NetworkOf("mpt-30b", "7168,48,64,,,").intermediate == 28672);
+  CHECK(NetworkOf("megatron-8.3b", "3072,72,24,,,").intermediate == 12288);
+  CHECK(NetworkOf("llama-2-7b", "4096,32,32,,,").intermediate == 11008);
+}
+
+TEST_CASE("rows of one model say its feed-forward for each other") {
+  const auto table = [](const std::string& other) {
+    return ParseDecoder(RowOf("llama-80b", "8192,80,64,,28672,131072") + "\n" +
+                        RowOf("llama-80b", "8192,80,64,,,49152") + "\n" +
+                        other);
+  };
+  const Table one = table("");
+  REQUIRE(one.observations.size() == 2);
+  CHECK(one.observations[1].workload.architecture.intermediate == 28672);
+  const Table two =
+      table(RowOf("llama-80b", "8192,80,64,,22016,131072") + "\n");
+  CHECK(two.observations.size() == 2);
+  CHECK(two.unused.size() == 1);
+}
+
 }  // namespace
 }  // namespace trainfare::calibrate

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "calibrate/records/import/table.h"
 #include "model/error.h"
@@ -77,6 +78,47 @@ TEST_CASE("a host's adapters are its network") {
   CHECK_FALSE(network("Infiniband, Ethernet").has_value());
   CHECK_FALSE(network("xGb, 100 Gb/s").has_value());
   CHECK_FALSE(network("").has_value());
+}
+
+TEST_CASE("a host's network is a rate, adapters, or a name without either") {
+  const auto table = [](std::string_view cell) {
+    return ParseTable(
+        fmt::format(
+            "device,n_devices,nodes,host_network,model,seq_len,"
+            "batch_per_device,precision,sharding,framework,metric,value\n"
+            "A100-SXM4-40GB,32,4,{},gpt2-xl,1024,8,fp16,none,PyTorch,"
+            "step_s,1\n",
+            cell),
+        "t.csv");
+  };
+  const auto gigabits = [&](std::string_view cell) {
+    const Table read = table(cell);
+    CAPTURE(cell);
+    REQUIRE(read.observations.size() == 1);
+    const auto network = read.observations[0].network;
+    return network ? network->base() * 8 / 1e9 : 0.0;
+  };
+  for (const auto& said : {std::pair{"10 GbE", 10.0},
+                           std::pair{"100GbE", 100.0},
+                           std::pair{"25 Gbps Ethernet", 25.0},
+                           std::pair{"400 Gbps", 400.0},
+                           std::pair{"3.2Tbps EFA", 3200.0},
+                           std::pair{"EFA 3200 Gbps", 3200.0},
+                           std::pair{"8 x 200 Gbit/s", 1600.0},
+                           std::pair{"8x400G", 3200.0},
+                           std::pair{"10G Ethernet", 10.0},
+                           std::pair{"InfiniBand NDR", 0.0},
+                           std::pair{"", 0.0}}) {
+    CHECK(gigabits(said.first) == doctest::Approx(said.second));
+  }
+  for (const char* other : {"1x Ethernet 10GB/Sec", "900 Mbit/s"}) {
+    CAPTURE(other);
+    const Table read = table(other);
+    REQUIRE(read.unused.size() == 1);
+    CHECK(read.unused.begin()->first ==
+          fmt::format("host_network \"{}\" is not read: \"4x 100Gb/s\" is",
+                      other));
+  }
 }
 
 }  // namespace

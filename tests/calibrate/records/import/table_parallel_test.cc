@@ -64,9 +64,10 @@ TEST_CASE("ranks that share the state of a decoder say how") {
   CHECK(ReasonOfDecoder(model + "hybrid" + rest.substr(0, rest.size() - 1)) ==
         "hybrid sharding: over how many ranks is not stated");
   CHECK(ReasonOfDecoder(model + "mics" + rest.substr(0, rest.size() - 1)) ==
-        "not predicted: mics over ranks");
+        "not predicted: mics over ranks; sharding none, zero1, zero2, zero3, "
+        "fsdp, hybrid are");
   CHECK(ReasonOfDecoder(model + rest.substr(0, rest.size() - 1)) ==
-        "how its devices share the model is not stated");
+        "how its devices share the model is not stated: column sharding");
 }
 
 TEST_CASE("hybrid sharding says within how many ranks") {
@@ -132,14 +133,17 @@ TEST_CASE("what of a decoder's row is not predicted says so") {
   const std::string model = "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,";
   CHECK(ReasonOfDecoder(model +
                         "2,1,none,none,bf16,none,,PyTorch,,pretrain,step_s,1,"
-                        "") == "how its devices share the model is not stated");
+                        "") ==
+        "dp is 8, but 8 devices have 4 copies by tp, pp and cp");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,selective,bf16,none,,PyTorch,,pretrain,"
                         "step_s,1,") ==
         "recomputation selective: what is computed again is not stated");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,none,mxfp4,none,,PyTorch,,pretrain,step_s,"
-                        "1,") == "not predicted: precision mxfp4");
+                        "1,") ==
+        "not predicted: precision mxfp4; fp32, tf32, fp16, bf16, fp8, mxfp8, "
+        "nvfp4 are");
   CHECK(ReasonOfDecoder(model +
                         "1,1,none,none,bf16,ia3,,PyTorch,,pretrain,step_s,1,"
                         "") == "not predicted: adapters ia3");
@@ -332,16 +336,26 @@ TEST_CASE("devices that share a model in words are not replicas") {
                                 : table.unused.begin()->first;
   };
   CHECK(reason("8", "") == "used");
-  CHECK(reason("2", "") == "how its devices share the model is not stated");
+  CHECK(reason("2", "") ==
+        "dp is 2, but 8 devices have 8 copies by tp, pp and cp");
   for (const char* split : {"TP=2",
                             "pp 4",
                             "CP8",
                             "tp_size=4",
                             "tp-4",
                             "tensor-parallel",
+                            "2-way TP",
+                            "MP=2; model parallel 2",
+                            "tensor model parallel 2",
+                            "DP4xTP2",
+                            "TP degree=2",
+                            "pipeline 4 stages",
+                            "Ulysses",
+                            "ring attention",
                             "context parallel 4"}) {
     CAPTURE(split);
-    CHECK(reason("8", split) == "tensor or pipeline parallel");
+    CHECK(reason("8", split) ==
+          "tensor or pipeline parallel in words: columns tp, pp, cp, ep");
   }
   for (const char* whole : {"TP=1; no tensor parallel",
                             "tensor parallel 1; pipeline parallel size 1",
@@ -350,12 +364,114 @@ TEST_CASE("devices that share a model in words are not replicas") {
                             "python cp310",
                             "see pp 12-14",
                             "tensor parallel (1)",
+                            "1-way TP",
+                            "tensor model parallel 1",
+                            "w/o ring attention",
                             "no activation or CPU offload",
                             "CPU offloading: off",
                             "without LoRA or DoRA"}) {
     CAPTURE(whole);
     CHECK(reason("8", whole) == "used");
   }
+}
+
+TEST_CASE("a column of sharding is read to its end") {
+  const auto row = [](std::string_view sharding, std::string_view stack) {
+    return fmt::format(
+        "A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,8,8,1,1,\"{}\",none,bf16,"
+        "none,,PyTorch,{},pretrain,step_s,1,",
+        sharding,
+        stack);
+  };
+  const auto parallel = [&](std::string_view sharding,
+                            std::string_view stack = "") {
+    const Table table = ParseDecoder(row(sharding, stack) + "\n");
+    CAPTURE(sharding);
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.parallel;
+  };
+  using model::Shard;
+  for (const auto& said : {std::pair{"DDP", Shard::kNone},
+                           std::pair{"none (ZeRO 0)", Shard::kNone},
+                           std::pair{"0", Shard::kNone},
+                           std::pair{"3", Shard::kZero3},
+                           std::pair{"ZeRO 3", Shard::kZero3},
+                           std::pair{"DDP + ZeRO-1", Shard::kZero1},
+                           std::pair{"DeepSpeed ZeRO Stage 2", Shard::kZero2},
+                           std::pair{"distributed optimizer", Shard::kZero1},
+                           std::pair{"FSDP2", Shard::kFsdp},
+                           std::pair{"FULL_SHARD", Shard::kFsdp},
+                           std::pair{"fsdp (full_shard)", Shard::kFsdp}}) {
+    CHECK(parallel(said.first).shard == said.second);
+  }
+  CHECK(parallel("fsdp full_shard").reshard_after_forward);
+  CHECK_FALSE(parallel("fsdp shard_grad_op").reshard_after_forward);
+  CHECK_FALSE(parallel("fsdp, no reshard").reshard_after_forward);
+  CHECK_FALSE(
+      parallel("fsdp", "reshard_after_forward=False").reshard_after_forward);
+  CHECK(parallel("fsdp", "reshard_after_forward=True").reshard_after_forward);
+  CHECK(parallel("zero3 (CPU offload of parameters)").offload ==
+        model::Offload::kParameters);
+  for (const char* offload :
+       {"zero3 offload", "zero3 (cpu offload)", "fsdp + offload"}) {
+    CAPTURE(offload);
+    CHECK(ReasonOfDecoder(row(offload, "")) ==
+          "not predicted: what is offloaded is not stated");
+  }
+  CHECK(ReasonOfDecoder(row("zero3 frozen", ""))
+            .starts_with("not predicted: zero3 frozen over ranks (\"frozen\""));
+  CHECK(ReasonOfDecoder(row("fsdp zero2", ""))
+            .starts_with("not predicted: fsdp zero2 over ranks"));
+  CHECK(ReasonOfDecoder(row("HSDP", "")) ==
+        "hybrid sharding: over how many ranks is not stated");
+}
+
+TEST_CASE("a global batch says or contradicts how often gradients are summed") {
+  const auto row = [](std::string_view batches,
+                      std::string_view ways,
+                      std::string_view task) {
+    return fmt::format(
+        "H100-SXM5-80GB,64,llama-3-70b,,,,,,,8192,{},{},zero1,none,bf16,none,,"
+        "NeMo / Megatron-Core,,{},step_s,10.9,",
+        batches,
+        ways,
+        task);
+  };
+  const auto accumulation = [&](const std::string& text) {
+    const Table table = ParseDecoder(text + "\n");
+    CAPTURE(text);
+    REQUIRE(table.observations.size() == 1);
+    return table.observations[0].workload.accumulation;
+  };
+  // 64 devices, 32 of a model: two copies, of 64 micro-batches each.
+  CHECK(accumulation(row("1,,128", ",4,8", "train")) == 64);
+  CHECK(accumulation(row("1,,128", ",4,8", "pretrain")) == 64);
+  CHECK(accumulation(row("1,64,128", ",4,8", "train")) == 64);
+  CHECK(ReasonOfDecoder(row("1,4,128", ",4,8", "train")) ==
+        "the global batch is not that of its micro-batches");
+  CHECK(ReasonOfDecoder(row("1,,1", ",4,8", "train"))
+            .starts_with("the global batch is less than its devices'"));
+  CHECK(ReasonOfDecoder(row("1,,128", ",,", "pretrain")) ==
+        "gradient accumulation not stated");
+  CHECK(ReasonOfDecoder(row("1,,128", ",5,8", "train")) ==
+        "64 devices do not divide by tp x pp x cp, 40");
+}
+
+TEST_CASE("state that is shared is of more devices than nobody states") {
+  for (const char* none : {"", "-", "NaN"}) {
+    CAPTURE(none);
+    CHECK(ReasonOfDecoder(
+              fmt::format("A100-SXM4-80GB,{},llama2-7b,,,,,,,4096,1,1,,,,,fsdp,"
+                          "none,bf16,none,,PyTorch,,finetune,step_s,1,",
+                          none))
+              .starts_with("n_devices not stated, though its state is shared"));
+  }
+}
+
+TEST_CASE("inference of devices that share state is not predicted") {
+  CHECK(ReasonOfDecoder("A100-SXM4-80GB,8,llama2-7b,,,,,,,4096,1,1,,,,,fsdp,"
+                        "none,bf16,none,,PyTorch,,inference,step_s,1,") ==
+        "not predicted: inference of devices that share state");
 }
 
 }  // namespace

@@ -148,14 +148,16 @@ TEST_CASE("rows that say nothing of a step here are counted by the reason") {
   CHECK(
       ReasonOfRow(
           v100 + "bert-base,,,,,,128,4,1,int8,PyTorch,,inference,step_ms,9,") ==
-      "not predicted: precision int8");
+      "not predicted: precision int8; the frozen base's: int4 or int8 beside "
+      "adapters (column adapter)");
   CHECK(ReasonOfRow(
             v100 + "bert-base,,,,,,128,4,,fp16,PyTorch,,pretrain,step_ms,9,") ==
         "gradient accumulation not stated");
   CHECK(ReasonOfRow(
             "src,f,s,A100,8,1,gpt-3.6B,3072,30,32,,51200,2048,16,1,fp16,"
             "Megatron-LM,model parallel size 2 (tensor x pipeline),pretrain,"
-            "step_ms,9,") == "tensor or pipeline parallel");
+            "step_ms,9,") ==
+        "tensor or pipeline parallel in words: columns tp, pp, cp, ep");
 }
 
 TEST_CASE("a system that names another device than its row is left out") {

@@ -47,7 +47,15 @@ TEST_CASE("precisions by the words that people use") {
     CHECK(o.device == "a100_pcie_80gb");
     CHECK(o.workload.architecture.name == "llama-3.1-8b");
   }
-  CHECK(parse("AMP").unused.contains("not predicted: precision AMP"));
+  CHECK(parse("AMP").unused.contains(
+      "not predicted: precision AMP; which 16 bits: fp16 or bf16"));
+  CHECK(parse("FP8-CS").unused.contains(
+      "not predicted: precision FP8-CS; fp8, and its scaling (current scaling, "
+      "delayed) in stack_notes; mxfp8"));
+  CHECK(parse("4bit").unused.contains(
+      "not predicted: precision 4bit; the frozen base's: nf4 or int4 beside "
+      "adapters (column adapter)"));
+  CHECK(parse("-").unused.contains("precision not stated"));
 }
 
 TEST_CASE("a framework that is not known is refused, not called eager") {
@@ -391,6 +399,12 @@ TEST_CASE("numbers and tasks as tables write them") {
         task);
   };
   CHECK(OneRow(row("8.0", "Training", "")).device_count == 8);
+  // A decimal comma is none of thousands.
+  CHECK_THROWS_WITH_AS(
+      ParseRows("s,f,,T4-16GB,1,1,bert-base,,,,,,128,4,1,fp16,PyTorch,,"
+                "finetune,step_s,\"0,512\",\n"),
+      "t.csv:2: value: expected a number above 0, got \"0,512\"",
+      InputError);
   CHECK(OneRow(row("1", "Eval", "")).workload.work == Work::kForward);
   CHECK(ReasonOfRow(row("1", "dream", "")) == "task dream is not known");
   CHECK(OneRow(row("1", "", "torch.compile")).workload.stack.fusion ==
@@ -406,7 +420,7 @@ TEST_CASE("numbers and tasks as tables write them") {
   }
   for (const char* compiled : {"no dropout, torch.compile",
                                "torch.compile no checkpointing",
-                               "no packing with torch.compile",
+                               "no dropout with torch.compile",
                                "no AMP | torch.compile"}) {
     CAPTURE(compiled);
     CHECK(OneRow(row("1", "", compiled)).workload.stack.fusion ==
