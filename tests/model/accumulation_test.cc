@@ -7,6 +7,7 @@
 #include "model/trainable.h"
 #include "tests/model/decoder_workloads.h"
 #include "tests/model/step_kernels.h"
+#include "tests/near.h"
 
 namespace trainfare::model {
 namespace {
@@ -33,19 +34,19 @@ TEST_CASE("each micro-batch but the first adds to gradients that stand") {
   CHECK(PassesInStep(w, list.segments.front()) == 8);
   const KernelSums sums = SumsOf(w, "gradient add", Phase::kBackward);
   CHECK(sums.launches == 146);
-  CHECK(sums.bytes == doctest::Approx(7'414'886'400.0).epsilon(1e-6));
+  CHECK(sums.bytes == Near(7'414'886'400.0, 1e-6));
   // Ranks add to what they keep of the sums.
   w.parallel.data = 8;
   w.parallel.shard = Shard::kZero1;
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes == sums.bytes);
   w.parallel.shard = Shard::kZero2;
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
-        doctest::Approx(7'414'886'400.0 / 8).epsilon(1e-5));
+        Near(7'414'886'400.0 / 8, 1e-5));
   // In fp32 without autocast 12 bytes a parameter.
   w.parallel = {};
   w.precision = Precision::kFp32;
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
-        doctest::Approx(12 * 1'235'814'400.0).epsilon(1e-6));
+        Near(12 * 1'235'814'400.0, 1e-6));
 }
 
 // XLA adds in the product: what stands is read, the sum written in place of what
@@ -55,10 +56,10 @@ TEST_CASE("a compiler of the whole step adds in the product") {
   w.stack.fusion = Fusion::kXla;
   w.accumulation = 8;
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
-        doctest::Approx(2 * 1'235'814'400.0).epsilon(1e-6));
+        Near(2 * 1'235'814'400.0, 1e-6));
   w.optimizer.wide_gradients = true;
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
-        doctest::Approx((4 + 2) * 1'235'814'400.0).epsilon(1e-6));
+        Near((4 + 2) * 1'235'814'400.0, 1e-6));
 }
 
 // Sums in fp32 of gradients in bf16: 2 + 4 read, 4 written, by every micro-batch;
@@ -68,11 +69,11 @@ TEST_CASE("sums in fp32 are added to by every micro-batch") {
   const auto widened = [&] {
     return SumsOf(w, "unscale gradients", Phase::kOptimizer).bytes;
   };
-  CHECK(widened() == doctest::Approx(6 * 1'235'814'400.0).epsilon(1e-6));
+  CHECK(widened() == Near(6 * 1'235'814'400.0, 1e-6));
   w.optimizer.wide_gradients = true;
   CHECK(PassesInStep(w, AddingOf(ExpandKernels(w))) == 1);
   CHECK(SumsOf(w, "gradient add", Phase::kBackward).bytes ==
-        doctest::Approx(10 * 1'235'814'400.0).epsilon(1e-6));
+        Near(10 * 1'235'814'400.0, 1e-6));
   CHECK(widened() == 0);
   w.accumulation = 4;
   CHECK(PassesInStep(w, AddingOf(ExpandKernels(w))) == 4);

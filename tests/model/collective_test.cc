@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -10,7 +11,7 @@ TEST_CASE("a message has its latency and its bytes, by hand") {
   // 5 us, and 1 ms of 30 MB at 30 GB/s.
   const Seconds<> t =
       PointToPointTime<double>(MB(30.0), Microseconds(5.0), GBPerSecond(30.0));
-  CHECK(ToMilliseconds(t) == doctest::Approx(1.005).epsilon(1e-12));
+  CHECK(ToMilliseconds(t) == Near(1.005, 1e-12));
 }
 
 TEST_CASE("a ring costs two passes of n - 1 steps") {
@@ -18,7 +19,7 @@ TEST_CASE("a ring costs two passes of n - 1 steps") {
   // 5 us a step: 6 (5 us + 109.483778 MB / 10 GB/s) = 30 us + 65.6902668 ms.
   const Seconds<> t = RingAllReduceTime<double>(
       4, Byte(4.0 * 109483778.0), Microseconds(5.0), GBPerSecond(10.0));
-  CHECK(ToMilliseconds(t) == doctest::Approx(65.7202668).epsilon(1e-12));
+  CHECK(ToMilliseconds(t) == Near(65.7202668, 1e-12));
 }
 
 TEST_CASE("one rank sends nothing") {
@@ -39,7 +40,7 @@ TEST_CASE("without latency it is the bus bandwidth of nccl-tests") {
         RingAllReduceTime<double>(n, GB(1.0), Seconds<>(), GBPerSecond(12.5));
     const BytesPerSecond<> bus =
         BusBytes(Collective::kAllReduce, n, GB(1.0)) / t;
-    CHECK(bus.base() == doctest::Approx(12.5e9).epsilon(1e-12));
+    CHECK(bus.base() == Near(12.5e9, 1e-12));
     // A gather takes half as long and is counted with half the bytes.
     CHECK(BusBytes(Collective::kAllGather, n, GB(1.0)) / (0.5 * t) == bus);
   }
@@ -57,16 +58,16 @@ TEST_CASE("over hosts: one level alone is one ring, two pass both links") {
   // 2 (28 x 2 us + 3 x 20 us) + 2 x 31/32 x 400 MB / 40 GB/s
   //     = 232 us + 19.375 ms.
   CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, across)) ==
-        doctest::Approx(19.607).epsilon(1e-12));
+        Near(19.607, 1e-12));
   // Trees: 2 (7 x 2 us + 2 x 20 us) + 2 x 400 MB / 40 GB/s = 108 us + 20 ms.
   // Of two hosts each sends the message once, and the chains bind.
   CHECK(ToMilliseconds(TreeOverHostsTime(8, 4, size, inside, across)) ==
-        doctest::Approx(20.108).epsilon(1e-12));
+        Near(20.108, 1e-12));
   CHECK(ToMilliseconds(TreeOverHostsTime(8, 2, size, inside, across)) ==
-        doctest::Approx(0.068 + 10.0).epsilon(1e-12));
+        Near(0.068 + 10.0, 1e-12));
   // Three hosts need as many levels as four.
   CHECK(ToMicroseconds(TreeOverHostsTime(8, 3, Bytes<>(), inside, across)) ==
-        doctest::Approx(108.0).epsilon(1e-12));
+        Near(108.0, 1e-12));
   // Long messages go round, short ones over the trees.
   CHECK(AllReduceTime(8, 4, size, inside, across) ==
         RingOverHostsTime(8, 4, size, inside, across));
@@ -75,7 +76,7 @@ TEST_CASE("over hosts: one level alone is one ring, two pass both links") {
   // A network wider than the links of a host does not help.
   const RingLevel<double> wide{Microseconds(20.0), GBPerSecond(50.0)};
   CHECK(ToMilliseconds(RingOverHostsTime(8, 4, size, inside, wide)) ==
-        doctest::Approx(0.232 + 7.75).epsilon(1e-12));
+        Near(0.232 + 7.75, 1e-12));
 }
 
 // docs/models/data_parallel.md, "A switch that sums".
@@ -86,7 +87,7 @@ TEST_CASE("a switch that sums, by hand") {
   const Bytes<> size = GB(1.0);
   using enum Collective;
   CHECK(ToMilliseconds(SwitchTime(kAllReduce, 8, size, inside)) ==
-        doctest::Approx(0.025 + 1125.0 / 282.0).epsilon(1e-12));
+        Near(0.025 + 1125.0 / 282.0, 1e-12));
   CHECK(AllReduceTime(8, 1, size, inside, none) ==
         SwitchTime(kAllReduce, 8, size, inside));
   // Of two the ring is faster: 1 against 1.5 / 0.8 of the message.
@@ -97,18 +98,18 @@ TEST_CASE("a switch that sums, by hand") {
   CHECK(GatherOverHostsTime(8, 1, size, inside, none) ==
         0.5 * RingOverHostsTime(8, 1, size, inside, none));
   CHECK(ToMilliseconds(GatherOverHostsTime(72, 1, MB(72.0), inside, none)) ==
-        doctest::Approx(0.025 + 71.0 / 282.0).epsilon(1e-12));
+        Near(0.025 + 71.0 / 282.0, 1e-12));
   // Two hosts of 8: 25 us and twice 20 us, then 9/8 of the message over links
   // of 282 GB/s, beside which the network has more to do: all of it at 320.
   const RingLevel<double> across{Microseconds(20.0), GBPerSecond(40.0)};
   CHECK(ToMilliseconds(TreeOverHostsTime(8, 2, size, inside, across)) ==
-        doctest::Approx(0.065 + 1125.0 / 282.0).epsilon(1e-12));
+        Near(0.065 + 1125.0 / 282.0, 1e-12));
   // Four: the network, twice the message at 320 GB/s.
   CHECK(ToMilliseconds(TreeOverHostsTime(8, 4, size, inside, across)) ==
-        doctest::Approx(0.105 + 6.25).epsilon(1e-12));
+        Near(0.105 + 6.25, 1e-12));
   // One rank a host: trees of gathers where messages are short.
   CHECK(ToMicroseconds(GatherOverHostsTime(1, 8, MB(0.8), none, across)) ==
-        doctest::Approx(60.0 + 700.0 / 30.0).epsilon(1e-12));
+        Near(60.0 + 700.0 / 30.0, 1e-12));
   CHECK(GatherOverHostsTime(1, 8, GB(8.0), none, across) ==
         0.5 * RingOverHostsTime(1, 8, GB(8.0), none, across));
 }
@@ -133,10 +134,10 @@ TEST_CASE("a message goes round a ring, by hand") {
   };
   CHECK(round(1, 1) == 0.0);
   // 3 (3 us + 100 us).
-  CHECK(round(4, 1) == doctest::Approx(309e-6));
+  CHECK(round(4, 1) == Near(309e-6, 1e-5));
   // 3 (14 us + 30 MB / 25 GB/s), and over the network that two ranks have.
-  CHECK(round(1, 4) == doctest::Approx(3642e-6));
-  CHECK(round(2, 2) == doctest::Approx(1842e-6));
+  CHECK(round(1, 4) == Near(3642e-6, 1e-5));
+  CHECK(round(2, 2) == Near(1842e-6, 1e-5));
 }
 
 TEST_CASE("each of all sends to each, by hand") {
@@ -147,13 +148,13 @@ TEST_CASE("each of all sends to each, by hand") {
   };
   CHECK(time(1, 1) == 0.0);
   // 7 (3 us + 3 MB / 300 GB/s).
-  CHECK(time(8, 1) == doctest::Approx(91e-6));
+  CHECK(time(8, 1) == Near(91e-6, 1e-5));
   // Four of eight are elsewhere: 4 (14 us + 3 MB / 25 GB/s).
-  CHECK(time(4, 2) == doctest::Approx(536e-6));
-  CHECK(time(1, 2) == doctest::Approx(494e-6));
+  CHECK(time(4, 2) == Near(536e-6, 1e-5));
+  CHECK(time(1, 2) == Near(494e-6, 1e-5));
   // Over a network faster than the links in a host these are waited for.
   CHECK(AllToAllTime(4, 2, MB(24.0), across, inside).base() ==
-        doctest::Approx(402e-6));
+        Near(402e-6, 1e-5));
 }
 
 TEST_CASE("rows that go once to each host and there to ranks, by hand") {
@@ -164,12 +165,12 @@ TEST_CASE("rows that go once to each host and there to ranks, by hand") {
         .base();
   };
   // Each row meets 4 of 8 ranks: 7 x 3 us + 4 x 7/8 x 24 MB / 300 GB/s.
-  CHECK(time(8, 1) == doctest::Approx(301e-6));
+  CHECK(time(8, 1) == Near(301e-6, 1e-5));
   // And 2.5 of 4 hosts: 3 x 14 us + 2.5 x 3/4 x 24 MB / 25 GB/s.
-  CHECK(time(2, 4) == doctest::Approx(1842e-6));
+  CHECK(time(2, 4) == Near(1842e-6, 1e-5));
   // Over a wide network what is spread in a host is waited for.
   CHECK(RowsByHostTime(8, 2, MB(24.0), 4.0, 1.5, across, inside).base() ==
-        doctest::Approx(7 * 14e-6 + 3360e-6));
+        Near(7 * 14e-6 + 3360e-6, 1e-5));
   CHECK(time(1, 1) == 0.0);
 }
 

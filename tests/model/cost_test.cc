@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -18,8 +19,7 @@ TEST_CASE("time is billed in whole pieces, and a least one") {
 
 TEST_CASE("a whole number of pieces is not rounded up by a rounding error") {
   const Billing tenth{Second(0.1), Seconds<>()};
-  CHECK(ToSeconds(BilledTime(Second(0.1 * 3), tenth)) ==
-        doctest::Approx(0.3).epsilon(1e-12));
+  CHECK(ToSeconds(BilledTime(Second(0.1 * 3), tenth)) == Near(0.3, 1e-12));
 }
 
 TEST_CASE("cost is billed time times the price of the instance") {
@@ -27,10 +27,10 @@ TEST_CASE("cost is billed time times the price of the instance") {
   // 0.0179 USD.
   const Billing exact{Microseconds(1.0), Seconds<>()};
   CHECK(ToDollars(RentalCost(Second(122.39), DollarsPerHour(0.526), exact)) ==
-        doctest::Approx(0.0179).epsilon(0.005));
+        Near(0.0179, 0.005));
   // By the second, three epochs: 368 s.
   CHECK(ToDollars(RentalCost(Second(367.17), DollarsPerHour(0.526), {})) ==
-        doctest::Approx(368.0 / 3600.0 * 0.526).epsilon(1e-12));
+        Near(368.0 / 3600.0 * 0.526, 1e-12));
 }
 
 }  // namespace trainfare::model

@@ -9,9 +9,7 @@ namespace {
 
 using Piece = BackwardPiece<double>;
 
-doctest::Approx Near(double value) {
-  return doctest::Approx(value).epsilon(1e-12).scale(0);
-}
+doctest::Approx ToRounding(double value) { return Near(value, 1e-12); }
 
 std::vector<Piece> Pieces() {
   return {{Second(0.100), Byte(1e6), 1},
@@ -31,15 +29,15 @@ RankNetwork<double> Network() {
 
 TEST_CASE("two ranks, as worked in docs/models/data_parallel.md") {
   const auto end = BackwardOverRanks(Pieces(), 2, Network());
-  CHECK(end.compute_end.base() == Near(0.3173));
-  CHECK(end.exposed().base() == Near(0.03575));
+  CHECK(end.compute_end.base() == ToRounding(0.3173));
+  CHECK(end.exposed().base() == ToRounding(0.03575));
 }
 
 TEST_CASE("several transfers have the latency of each") {
   const RingLevel<double> ring{Second(1e-3), BytesPerSecond<>(1e8)};
   const Piece three{Seconds<>(), Byte(4e6), 3};
   // 2 (1 + 20) ms and twice 2 ms.
-  CHECK(SendingTime(2, three, ring).base() == Near(0.046));
+  CHECK(SendingTime(2, three, ring).base() == ToRounding(0.046));
   CHECK(SendingTime(2, Piece{}, ring).base() == 0.0);
 }
 
@@ -51,7 +49,7 @@ TEST_CASE("gradients of experts are summed by those that have the same ones") {
   const std::vector<Piece> pieces = {
       {Second(0.100), Byte(4e6), 1, Byte(4e6), 1}};
   const auto end = BackwardOverRanks(pieces, 4, network, {2, 1});
-  CHECK(end.exposed().base() == Near(0.066 + 0.042));
+  CHECK(end.exposed().base() == ToRounding(0.066 + 0.042));
 }
 
 TEST_CASE("a network that disturbs nothing is the recursion of overlap.h") {
@@ -64,8 +62,8 @@ TEST_CASE("a network that disturbs nothing is the recursion of overlap.h") {
   }
   const auto plain = OverlapBackward(tasks, Seconds<>());
   const auto end = BackwardOverRanks(Pieces(), 4, network);
-  CHECK(end.end.base() == Near(plain.end.base()));
-  CHECK(end.compute_end.base() == Near(plain.compute_end.base()));
+  CHECK(end.end.base() == ToRounding(plain.end.base()));
+  CHECK(end.compute_end.base() == ToRounding(plain.compute_end.base()));
 }
 
 TEST_CASE("computation beside never makes a transfer faster") {

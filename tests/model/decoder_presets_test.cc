@@ -27,6 +27,7 @@ namespace {
 
 #include "tests/model/parameter_counts.inc"
 #include "tests/model/parameter_counts_5.inc"
+#include "tests/near.h"
 
 TEST_CASE("parameters of the presets") {
   using Counts = std::span<const std::pair<std::string_view, int64_t>>;
@@ -308,18 +309,17 @@ TEST_CASE("state of 8 bits and Lion's, by hand") {
     return static_cast<double>(BytesOf(ExpandKernels(w), Phase::kOptimizer)) /
            parameters;
   };
-  CHECK(state() == doctest::Approx(8));
+  CHECK(state() == Near(8, 1e-5));
   const double whole = update();
   w.optimizer.state_bits = 8;
   CHECK_NOTHROW(Validate(w));
   // Two numbers of a byte, and 4 bytes for 256; read and written.
-  CHECK(state() == doctest::Approx(2 * (1 + 4.0 / 256)));
-  CHECK(whole - update() ==
-        doctest::Approx(2 * (8 - 2 * (1 + 4.0 / 256))).epsilon(1e-4));
+  CHECK(state() == Near(2 * (1 + 4.0 / 256), 1e-5));
+  CHECK(whole - update() == Near(2 * (8 - 2 * (1 + 4.0 / 256)), 1e-4));
   w.optimizer.state_bits = 16;
   CHECK_NOTHROW(Validate(w));
-  CHECK(state() == doctest::Approx(4));
-  CHECK(whole - update() == doctest::Approx(2 * 4).epsilon(1e-4));
+  CHECK(state() == Near(4, 1e-5));
+  CHECK(whole - update() == Near(2 * 4, 1e-4));
   w.optimizer.implementation = OptimizerImplementation::kForLoop;
   CHECK_THROWS_WITH_AS(Validate(w),
                        "optimizer.state_bits: expected 0 or 8 beside "
@@ -330,10 +330,10 @@ TEST_CASE("state of 8 bits and Lion's, by hand") {
   CHECK_THROWS_AS(Validate(w), InputError);
   w.optimizer.state_bits = 0;
   w.optimizer.kind = OptimizerKind::kLion;
-  CHECK(state() == doctest::Approx(4));
+  CHECK(state() == Near(4, 1e-5));
   // Parameters and momentum read and written, gradients read: a number more
   // each way than AdamW has not.
-  CHECK(whole - update() == doctest::Approx(2 * 4).epsilon(1e-4));
+  CHECK(whole - update() == Near(2 * 4, 1e-4));
 }
 
 // s b [8 h + 4 d (q + g) + 6 i] + 4 s b q bytes, and 16 a row and norm pair of

@@ -16,6 +16,7 @@
 #include "model/validate.h"
 #include "tests/model/refusal.h"
 #include "tests/model/step_kernels.h"
+#include "tests/near.h"
 
 namespace trainfare::model {
 namespace {
@@ -151,7 +152,7 @@ TEST_CASE("blocks that share their weights, by hand") {
   // Launches have the mean of their tensors' elements.
   CHECK(static_cast<double>(BytesOf(others, Phase::kOptimizer) -
                             BytesOf(list, Phase::kOptimizer)) ==
-        doctest::Approx(11.0 * block * 7 * 4).epsilon(1e-8));
+        Near(11.0 * block * 7 * 4, 1e-8));
   // Weights, gradients and two states of each parameter, once; gradients of a
   // second micro-batch stand all the time.
   CHECK(Activations(w).kept == Activations(apart).kept);
@@ -164,7 +165,7 @@ TEST_CASE("blocks that share their weights, by hand") {
     CAPTURE(term);
     CHECK(bytes(w, term) > 0);
     CHECK(bytes(apart, term) / bytes(w, term) ==
-          doctest::Approx((12.0 * block + outside) / (block + outside)));
+          Near((12.0 * block + outside) / (block + outside), 1e-5));
   }
   w.accumulation = apart.accumulation = 1;
 
@@ -177,7 +178,7 @@ TEST_CASE("blocks that share their weights, by hand") {
   // Launches have the mean of the matrices' elements.
   const int64_t matrices = 4 * 768 * 768 + 2 * 768 * 3072;
   CHECK(static_cast<double>(fewer("cast weights", Phase::kForward)) ==
-        doctest::Approx(11.0 * matrices * 6).epsilon(1e-5));
+        Near(11.0 * matrices * 6, 1e-5));
   CHECK(fewer("cast weight gradient", Phase::kBackward) ==
         11 * (block - norms) * 6);
   CHECK(SumsOf(w, "tied gradient add", Phase::kBackward).bytes ==
@@ -220,8 +221,7 @@ TEST_CASE("what T5 keeps by hand") {
   w.architecture.relative_buckets = 0;
   // The gradients of biases, in fp32, while blocks add to them.
   const double biases = 2.0 * 12 * 512 * 512 * 4;
-  CHECK(all - ToBytes(EstimateMemory(w, {}).total()) ==
-        doctest::Approx(biases).epsilon(0.001));
+  CHECK(all - ToBytes(EstimateMemory(w, {}).total()) == Near(biases, 0.001));
 }
 
 TEST_CASE("BART by hand") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -14,21 +15,20 @@ TEST_CASE("the equation worked by hand") {
   const auto fixed = Microseconds(5);
   CHECK(
       ToMicroseconds(KernelTime<double>(compute, memory, 0.0, fixed).total()) ==
-      doctest::Approx(145.0).epsilon(1e-12));
+      Near(145.0, 1e-12));
   CHECK(
       ToMicroseconds(KernelTime<double>(compute, memory, 1.0, fixed).total()) ==
-      doctest::Approx(105.0).epsilon(1e-12));
+      Near(105.0, 1e-12));
   const auto half = KernelTime<double>(compute, memory, 0.5, fixed);
-  CHECK(ToMicroseconds(half.total()) == doctest::Approx(125.0).epsilon(1e-12));
-  CHECK(ToMicroseconds(half.compute) == doctest::Approx(100.0).epsilon(1e-12));
-  CHECK(ToMicroseconds(half.memory) == doctest::Approx(20.0).epsilon(1e-12));
+  CHECK(ToMicroseconds(half.total()) == Near(125.0, 1e-12));
+  CHECK(ToMicroseconds(half.compute) == Near(100.0, 1e-12));
+  CHECK(ToMicroseconds(half.memory) == Near(20.0, 1e-12));
 }
 
 // 2 TB/s with 500 ns needs 1 MB under way; 100 kB reach a tenth.
 TEST_CASE("Little's law bounds the bandwidth of small transfers") {
   CHECK(LatencyBoundShare<double>(
-            MB(0.1), GBPerSecond(2000), Microseconds(0.5)) ==
-        doctest::Approx(0.1).epsilon(1e-12));
+            MB(0.1), GBPerSecond(2000), Microseconds(0.5)) == Near(0.1, 1e-12));
   CHECK(LatencyBoundShare<double>(
             MB(10), GBPerSecond(2000), Microseconds(0.5)) == 1.0);
 }

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -53,8 +54,7 @@ TEST_CASE("repeated maps end when the recursion ends") {
     for (const int repeat : {1, 2, 3, 12}) {
       LaunchQueue<double> queue;
       queue.Apply(MapOf(block).Repeated(repeat));
-      CHECK(queue.ready.base() ==
-            doctest::Approx(EndOfQueue(block, repeat)).epsilon(1e-12));
+      CHECK(queue.ready.base() == Near(EndOfQueue(block, repeat), 1e-12));
     }
   }
 }
@@ -65,7 +65,7 @@ TEST_CASE("a launch-bound queue takes the host's time plus the last kernel") {
   map.Append(Microseconds(8), Microseconds(1), 4422);
   LaunchQueue<double> queue;
   queue.Apply(map);
-  CHECK(ToMilliseconds(queue.ready) == doctest::Approx(35.377).epsilon(1e-9));
+  CHECK(ToMilliseconds(queue.ready) == Near(35.377));
 }
 
 }  // namespace trainfare::model

@@ -16,6 +16,7 @@
 #include "model/validate.h"
 #include "model/workload.h"
 #include "tests/model/refusal.h"
+#include "tests/near.h"
 
 namespace trainfare::model {
 
@@ -189,7 +190,7 @@ TEST_CASE("extreme workloads are counted right or refused") {
       CHECK(counts.bytes_written >= 0);
       total += static_cast<double>(counts.matrix_flops);
     }
-    CHECK(total == doctest::Approx(flops).epsilon(1e-9));
+    CHECK(total == Near(flops));
     CHECK(EstimateMemory(w, {}).total() > Bytes<>());
   }
   // Neither all of them nor none.

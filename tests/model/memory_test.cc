@@ -16,6 +16,7 @@
 #include "model/transients.h"
 #include "model/validate.h"
 #include "tests/model/refusal.h"
+#include "tests/near.h"
 
 namespace trainfare::model {
 namespace {
@@ -292,7 +293,7 @@ TEST_CASE("checkpointing keeps block inputs and one block") {
   const double tokens_hidden = 32.0 * 512.0 * 768.0;
   const double layer = static_cast<double>(LayerActivationBytes(w));
   CHECK(full.base() - checkpointed.base() ==
-        doctest::Approx(11 * layer - 14 * 4 * tokens_hidden).epsilon(1e-12));
+        Near(11 * layer - 14 * 4 * tokens_hidden, 1e-12));
 }
 
 // BERT-base at 32 x 512: each block computed again keeps its input instead of
@@ -310,8 +311,7 @@ TEST_CASE("checkpointing of some blocks keeps the inputs of these") {
     CAPTURE(blocks);
     w.checkpointed_blocks = blocks;
     CHECK(kept - at_start(w) ==
-          doctest::Approx(static_cast<double>(blocks * (layer - input)))
-              .epsilon(1e-12));
+          Near(static_cast<double>(blocks * (layer - input)), 1e-12));
   }
   // All of them, by number or without.
   w.checkpointed_blocks = 12;

@@ -13,6 +13,7 @@
 #include "model/presets.h"
 #include "model/product_kernel.h"
 #include "model/validate.h"
+#include "tests/near.h"
 
 namespace trainfare::model {
 namespace {
@@ -141,7 +142,7 @@ TEST_CASE("Adafactor keeps rows and columns, by hand") {
     return static_cast<double>(counts.bytes_read + counts.bytes_written) /
            static_cast<double>(kMatrixElements + kOtherElements);
   };
-  CHECK(bytes(w) == doctest::Approx(4 * (12 + 7)).epsilon(1e-3));
+  CHECK(bytes(w) == Near(4 * (12 + 7), 1e-3));
 }
 
 // A piece of a flat tensor has no rows and columns: a number a parameter, and
@@ -158,7 +159,7 @@ TEST_CASE("Adafactor over ranks that share the state, by hand") {
     CHECK(StateBytes(w) == 4.0 * 1'003'782'656);
     const PhaseCounts counts = Update(w);
     CHECK(static_cast<double>(counts.bytes_read + counts.bytes_written) ==
-          doctest::Approx(4.0 * (14 + 9) * 1'003'782'656).epsilon(1e-6));
+          Near(4.0 * (14 + 9) * 1'003'782'656, 1e-6));
   }
   // Copies of the whole state beside each other have its matrices.
   w.parallel.shard = Shard::kNone;
@@ -195,7 +196,7 @@ TEST_CASE("Muon of weights in fp32, by hand") {
   }
   // Bytes of a launch are whole.
   CHECK(static_cast<double>(bytes) ==
-        doctest::Approx((30.0 + 6.0 + 18.0) * kMatrixElements).epsilon(1e-6));
+        Near((30.0 + 6.0 + 18.0) * kMatrixElements, 1e-6));
   // Its products are bf16's, the others the step's.
   CHECK(OperandsOf(wide[2], Precision::kFp32) == Precision::kBf16);
   CHECK(OperandsOf(Kernel(), Precision::kFp32) == Precision::kFp32);

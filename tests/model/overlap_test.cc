@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -34,19 +35,17 @@ std::vector<OverlapTask<double>> BertTasks(double head,
 TEST_CASE("measured layer times give the published backward times") {
   const OverlapTime<double> two = OverlapBackward(
       BertTasks(0.513, 1.773, 7.4, 8.7, 1.8, 22.45), Milliseconds(0.09));
-  CHECK(ToMilliseconds(two.end) == doctest::Approx(134.853).epsilon(1e-9));
+  CHECK(ToMilliseconds(two.end) == Near(134.853));
   const OverlapTime<double> four = OverlapBackward(
       BertTasks(0.483, 4.698, 6.94, 10.94, 2.22, 27.477), Milliseconds(0.09));
-  CHECK(ToMilliseconds(four.end) == doctest::Approx(166.27).epsilon(1e-9));
+  CHECK(ToMilliseconds(four.end) == Near(166.27));
   // By hand for two: one head, one gap, one encoder, then the channel is never
   // idle: 0.513 + 0.09 + 7.4 + 12 x 8.7 + 22.45.
   CHECK(ToMilliseconds(two.end) ==
-        doctest::Approx(0.513 + 0.09 + 7.4 + 12 * 8.7 + 22.45).epsilon(1e-12));
+        Near(0.513 + 0.09 + 7.4 + 12 * 8.7 + 22.45, 1e-12));
   // Computation alone: 0.513 + 12 x 7.4 + 1.8 + 13 gaps = 92.283 ms.
-  CHECK(ToMilliseconds(two.compute_end) ==
-        doctest::Approx(92.283).epsilon(1e-12));
-  CHECK(ToMilliseconds(two.exposed()) ==
-        doctest::Approx(134.853 - 92.283).epsilon(1e-9));
+  CHECK(ToMilliseconds(two.compute_end) == Near(92.283, 1e-12));
+  CHECK(ToMilliseconds(two.exposed()) == Near(134.853 - 92.283));
 }
 
 TEST_CASE("computation and a transfer on the same cores slow each other") {
@@ -59,20 +58,17 @@ TEST_CASE("computation and a transfer on the same cores slow each other") {
   // 5 ms alone; then 4 ms of sending leave 4 x 0.5 = 2 ms of the next 5 ms
   // done, and 3 ms follow alone: 5 + 4 + 3 = 12 ms, and 3 ms of sending.
   const auto half = run({piece(5, 4, 4), piece(5, 3, 3)}, 0.5);
-  CHECK(ToMilliseconds(half.compute_end) ==
-        doctest::Approx(12.0).epsilon(1e-12));
-  CHECK(ToMilliseconds(half.end) == doctest::Approx(15.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(half.compute_end) == Near(12.0, 1e-12));
+  CHECK(ToMilliseconds(half.end) == Near(15.0, 1e-12));
   // Sending outlasts the next piece: 5 + 5 / 0.8 = 11.25 ms, sent at 15 + 3.
   const auto long_one = run({piece(5, 10, 10), piece(5, 3, 3)}, 0.8);
-  CHECK(ToMilliseconds(long_one.compute_end) ==
-        doctest::Approx(11.25).epsilon(1e-12));
-  CHECK(ToMilliseconds(long_one.end) == doctest::Approx(18.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(long_one.compute_end) == Near(11.25, 1e-12));
+  CHECK(ToMilliseconds(long_one.end) == Near(18.0, 1e-12));
   // Sending takes twice as long beside computation: 8 ms, in which 4 of 5 ms
   // are computed; 1 ms alone, 14 ms, and 3 ms of sending alone.
   const auto both = run({piece(5, 4, 8), piece(5, 3, 6)}, 0.5);
-  CHECK(ToMilliseconds(both.compute_end) ==
-        doctest::Approx(14.0).epsilon(1e-12));
-  CHECK(ToMilliseconds(both.end) == doctest::Approx(17.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(both.compute_end) == Near(14.0, 1e-12));
+  CHECK(ToMilliseconds(both.end) == Near(17.0, 1e-12));
   // Without contention it is the recursion; a piece without gradients too.
   const auto full = run({piece(5, 4, 4), piece(2, 0, 0), piece(5, 3, 3)}, 1.0);
   CHECK(full.end == OverlapBackward(
@@ -86,9 +82,8 @@ TEST_CASE("computation and a transfer on the same cores slow each other") {
   // A transfer that ends with a piece is sent once: 5 + 10 + 5 + 3 ms.
   const auto tie =
       run({piece(5, 10, 10), piece(10, 0, 0), piece(5, 3, 3)}, 1.0);
-  CHECK(ToMilliseconds(tie.compute_end) ==
-        doctest::Approx(20.0).epsilon(1e-12));
-  CHECK(ToMilliseconds(tie.end) == doctest::Approx(23.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(tie.compute_end) == Near(20.0, 1e-12));
+  CHECK(ToMilliseconds(tie.end) == Near(23.0, 1e-12));
 }
 
 TEST_CASE("what is sent in time costs nothing, what is last is exposed") {
@@ -96,9 +91,8 @@ TEST_CASE("what is sent in time costs nothing, what is last is exposed") {
       {Milliseconds(5.0), Milliseconds(4.0)},
       {Milliseconds(5.0), Milliseconds(3.0)}};
   const OverlapTime<double> time = OverlapBackward(hidden, Seconds<>());
-  CHECK(ToMilliseconds(time.compute_end) ==
-        doctest::Approx(10.0).epsilon(1e-12));
-  CHECK(ToMilliseconds(time.end) == doctest::Approx(13.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(time.compute_end) == Near(10.0, 1e-12));
+  CHECK(ToMilliseconds(time.end) == Near(13.0, 1e-12));
   CHECK(OverlapBackward(std::vector<OverlapTask<double>>{}, Seconds<>()).end ==
         Seconds<>());
 }

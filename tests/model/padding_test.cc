@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "tests/near.h"
+
 namespace trainfare::model {
 
 TEST_CASE("the expected longest of a batch, by hand") {
@@ -12,10 +14,10 @@ TEST_CASE("the expected longest of a batch, by hand") {
   const auto histogram = LengthHistogram::FromCounts({{1, 10}, {2, 10}});
   const auto lengths = DynamicLengths(histogram, 3, 100);
   REQUIRE(lengths.size() == 2);
-  CHECK(lengths[0].share == doctest::Approx(0.125).epsilon(1e-12));
-  CHECK(lengths[1].share == doctest::Approx(0.875).epsilon(1e-12));
-  CHECK(MeanLength(lengths) == doctest::Approx(1.875).epsilon(1e-12));
-  CHECK(histogram.Mean() == doctest::Approx(1.5).epsilon(1e-12));
+  CHECK(lengths[0].share == Near(0.125, 1e-12));
+  CHECK(lengths[1].share == Near(0.875, 1e-12));
+  CHECK(MeanLength(lengths) == Near(1.875, 1e-12));
+  CHECK(histogram.Mean() == Near(1.5, 1e-12));
 }
 
 TEST_CASE("lengths between the counted ones have none") {
@@ -25,8 +27,8 @@ TEST_CASE("lengths between the counted ones have none") {
   CHECK(histogram.Cdf(6) == 0.25);
   CHECK(histogram.Cdf(7) == 1.0);
   CHECK(histogram.longest() == 7);
-  CHECK(histogram.Mean() == doctest::Approx(6.25).epsilon(1e-12));
-  CHECK(histogram.MeanCutAt(5) == doctest::Approx(4.75).epsilon(1e-12));
+  CHECK(histogram.Mean() == Near(6.25, 1e-12));
+  CHECK(histogram.MeanCutAt(5) == Near(4.75, 1e-12));
 }
 
 TEST_CASE("shares of dynamic lengths match draws") {
@@ -49,7 +51,7 @@ TEST_CASE("shares of dynamic lengths match draws") {
   }
   // Standard error of the mean: about 12 / sqrt(20000) = 0.08 tokens.
   CHECK(MeanLength(DynamicLengths(histogram, kBatch, 512)) ==
-        doctest::Approx(sum / kDraws).epsilon(0.01));
+        Near(sum / kDraws, 0.01));
 }
 
 TEST_CASE("a quantile is met and the mean is near the published one") {
@@ -59,7 +61,7 @@ TEST_CASE("a quantile is met and the mean is near the published one") {
       4, {{20, 0.5}, {38, 0.9}, {45, 0.95}, {57, 0.99}, {87, 1.0}});
   CHECK(histogram.Cdf(38) == 0.9);
   CHECK(histogram.Cdf(3) == 0.0);
-  CHECK(histogram.Mean() == doctest::Approx(22.26).epsilon(0.025));
+  CHECK(histogram.Mean() == Near(22.26, 0.025));
 }
 
 TEST_CASE("a limit cuts, and a batch is never longer than it") {
@@ -67,7 +69,7 @@ TEST_CASE("a limit cuts, and a batch is never longer than it") {
   const auto lengths = DynamicLengths(histogram, 2, 32);
   REQUIRE(lengths.size() == 2);
   CHECK(lengths[1].length == 32);
-  CHECK(lengths[1].share == doctest::Approx(0.75).epsilon(1e-12));
+  CHECK(lengths[1].share == Near(0.75, 1e-12));
   const auto below = DynamicLengths(histogram, 2, 5);
   REQUIRE(below.size() == 1);
   CHECK(below[0].length == 5);
@@ -79,19 +81,16 @@ TEST_CASE("buckets round up, and what is too long is cut to the last") {
       LengthHistogram::FromCounts({{10, 1}, {20, 1}, {90, 2}});
   const auto lengths = BucketedLengths(histogram, 1, {16, 32, 64});
   REQUIRE(lengths.size() == 3);
-  CHECK(lengths[0].share == doctest::Approx(0.25).epsilon(1e-12));
-  CHECK(lengths[1].share == doctest::Approx(0.25).epsilon(1e-12));
-  CHECK(lengths[2].share == doctest::Approx(0.5).epsilon(1e-12));
+  CHECK(lengths[0].share == Near(0.25, 1e-12));
+  CHECK(lengths[1].share == Near(0.25, 1e-12));
+  CHECK(lengths[2].share == Near(0.5, 1e-12));
 }
 
 TEST_CASE("distinct lengths: one draw shows one, many show all") {
   const std::vector<PaddedLength> lengths = {{16, 0.5}, {32, 0.5}};
-  CHECK(ExpectedDistinctLengths(lengths, 1) ==
-        doctest::Approx(1.0).epsilon(1e-12));
-  CHECK(ExpectedDistinctLengths(lengths, 2) ==
-        doctest::Approx(1.5).epsilon(1e-12));
-  CHECK(ExpectedDistinctLengths(lengths, 1000) ==
-        doctest::Approx(2.0).epsilon(1e-12));
+  CHECK(ExpectedDistinctLengths(lengths, 1) == Near(1.0, 1e-12));
+  CHECK(ExpectedDistinctLengths(lengths, 2) == Near(1.5, 1e-12));
+  CHECK(ExpectedDistinctLengths(lengths, 1000) == Near(2.0, 1e-12));
   CHECK(ExpectedDistinctLengths({{32, 1.0}}, 0) == 0.0);
 }
 

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/near.h"
+
 namespace trainfare::model {
 namespace {
 
@@ -160,18 +162,18 @@ class RandomPipelines {
 TEST_CASE("a pipeline of two stages by hand") {
   const PipelineTime<double> time =
       PipelinePassTime({Part(1, 2), Part(2, 4)}, {2, 1, 3}, Second(1.0));
-  CHECK(ToSeconds(time.total) == doctest::Approx(23.0).epsilon(1e-14));
-  CHECK(ToSeconds(time.busiest) == doctest::Approx(18.0).epsilon(1e-14));
-  CHECK(ToSeconds(time.waiting()) == doctest::Approx(5.0).epsilon(1e-14));
+  CHECK(ToSeconds(time.total) == Near(23.0, 1e-14));
+  CHECK(ToSeconds(time.busiest) == Near(18.0, 1e-14));
+  CHECK(ToSeconds(time.waiting()) == Near(5.0, 1e-14));
   CHECK(PassesInFlight({2, 1, 3}, 0) == 2);
   CHECK(PassesInFlight({2, 1, 3}, 1) == 1);
   // Eight micro-batches of four stages, as one chunk each and as two halves.
   const std::vector<PipelinePart<double>> whole(4, Part(2, 4));
   CHECK(ToSeconds(PipelinePassTime(whole, {4, 1, 8}, Seconds<>()).total) ==
-        doctest::Approx(66.0).epsilon(1e-14));
+        Near(66.0, 1e-14));
   const std::vector<PipelinePart<double>> halves(8, Part(1, 2));
   CHECK(ToSeconds(PipelinePassTime(halves, {4, 2, 8}, Seconds<>()).total) ==
-        doctest::Approx(57.0).epsilon(1e-14));
+        Near(57.0, 1e-14));
   // 3 x 2 + 4 + 1 halves on the first stage, 4 + 1 on the last.
   CHECK(PassesInFlight({4, 1, 8}, 0) == 4);
   CHECK(PassesInFlight({4, 2, 8}, 0) == 11);
@@ -189,12 +191,11 @@ TEST_CASE("equal stages wait for p - 1 passes of one chunk") {
         const std::vector<PipelinePart<double>> parts(
             static_cast<size_t>(stages * chunks), Part(0.3, 0.7));
         const auto time = PipelinePassTime(parts, schedule, Seconds<>());
-        CHECK(ToSeconds(time.busiest) ==
-              doctest::Approx(
-                  static_cast<double>(schedule.micro_batches * chunks))
-                  .epsilon(1e-12));
+        CHECK(
+            ToSeconds(time.busiest) ==
+            Near(static_cast<double>(schedule.micro_batches * chunks), 1e-12));
         CHECK(ToSeconds(time.waiting()) ==
-              doctest::Approx(static_cast<double>(stages - 1)).epsilon(1e-9));
+              Near(static_cast<double>(stages - 1)));
       }
     }
   }
@@ -206,7 +207,7 @@ TEST_CASE("one stage never waits, and sends nothing") {
     const auto time =
         PipelinePassTime(parts, {1, 2, micro_batches}, Second(10.0));
     CHECK(ToSeconds(time.total) ==
-          doctest::Approx(11.0 * static_cast<double>(micro_batches)));
+          Near(11.0 * static_cast<double>(micro_batches), 1e-5));
     CHECK(time.total == time.busiest);
   }
 }
@@ -218,7 +219,7 @@ TEST_CASE("forward passes alone are a line that the slowest stage gates") {
     const auto time =
         PipelinePassTime(parts, {3, 1, micro_batches}, Seconds<>());
     CHECK(ToSeconds(time.total) ==
-          doctest::Approx(7.0 + 4.0 * static_cast<double>(micro_batches - 1)));
+          Near(7.0 + 4.0 * static_cast<double>(micro_batches - 1), 1e-5));
   }
   const std::vector<PipelinePart<double>> none(3);
   CHECK(PipelinePassTime(none, {3, 1, 50}, Seconds<>()).total == Seconds<>());
@@ -227,14 +228,14 @@ TEST_CASE("forward passes alone are a line that the slowest stage gates") {
       PipelinePassTime(parts,
                        {.stages = 3, .micro_batches = 50, .forward_only = true},
                        Second(3.0));
-  CHECK(ToSeconds(sending.total) == doctest::Approx(7.0 + 2 * 3 + 4.0 * 49));
+  CHECK(ToSeconds(sending.total) == Near(7.0 + 2 * 3 + 4.0 * 49, 1e-5));
   // Four stages of two chunks, eight micro-batches: 16 + 3 halves.
   const std::vector<PipelinePart<double>> halves(8, Part(1, 0));
   const auto chunks = PipelinePassTime(
       halves,
       {.stages = 4, .chunks = 2, .micro_batches = 8, .forward_only = true},
       Seconds<>());
-  CHECK(ToSeconds(chunks.total) == doctest::Approx(19.0));
+  CHECK(ToSeconds(chunks.total) == Near(19.0, 1e-5));
 }
 
 TEST_CASE("any pipeline takes as long as pass by pass") {
@@ -247,10 +248,8 @@ TEST_CASE("any pipeline takes as long as pass by pass") {
     const std::vector<PipelinePart<double>> parts = random.Parts(schedule);
     const Seconds<> transfer = Second(run % 3 == 0 ? 0.0 : random.Time());
     const auto time = PipelinePassTime(parts, schedule, transfer);
-    CHECK(
-        ToSeconds(time.total) ==
-        doctest::Approx(ToSeconds(SimulatedPipeline(parts, schedule, transfer)))
-            .epsilon(1e-12));
+    CHECK(ToSeconds(time.total) ==
+          Near(ToSeconds(SimulatedPipeline(parts, schedule, transfer)), 1e-12));
     CHECK(time.total * (1 + 1e-12) >= time.busiest);
     if (schedule.chunks > 1) continue;
     // No order is faster than all of a stage between a way there and back.
@@ -282,10 +281,8 @@ TEST_CASE("periods that are skipped take as long as those that are run") {
                 Second(2.0) + 0.01 * part.backward};
       }
     }
-    CHECK(
-        ToSeconds(PipelinePassTime(parts, schedule, transfer).total) ==
-        doctest::Approx(ToSeconds(SimulatedPipeline(parts, schedule, transfer)))
-            .epsilon(1e-10));
+    CHECK(ToSeconds(PipelinePassTime(parts, schedule, transfer).total) ==
+          Near(ToSeconds(SimulatedPipeline(parts, schedule, transfer)), 1e-10));
   }
 }
 
@@ -313,7 +310,7 @@ TEST_CASE("the pace is that of the slowest stages that wait for each other") {
     };
     // Any number of stages up to six divides 60.
     CHECK(ToSeconds(total(6060) - total(6000)) ==
-          doctest::Approx(ToSeconds(60.0 * pace)).epsilon(1e-7));
+          Near(ToSeconds(60.0 * pace), 1e-7));
   }
 }
 
@@ -333,8 +330,8 @@ TEST_CASE("derivatives are those of the passes that gate") {
     const Sloped time =
         PipelinePassTime(parts, schedule, transfer).total.base();
     const Sloped all = SimulatedPipeline(parts, schedule, transfer).base();
-    CHECK(time.value == doctest::Approx(all.value).epsilon(1e-10));
-    CHECK(time.slope == doctest::Approx(all.slope).epsilon(1e-10));
+    CHECK(time.value == Near(all.value, 1e-10));
+    CHECK(time.slope == Near(all.slope, 1e-10));
   }
 }
 

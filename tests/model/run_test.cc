@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -34,11 +35,11 @@ RunPlan EmotionPlan() {
 TEST_CASE("16000 samples in batches of 64 are 250 steps an epoch") {
   const RunTimes run = EstimateRun(EmotionPlan(), PerSequence, PerSequence);
   CHECK(run.steps_per_epoch == 250);
-  CHECK(ToSeconds(run.training) == doctest::Approx(48.0).epsilon(1e-12));
-  CHECK(ToSeconds(run.evaluation) == doctest::Approx(6.0).epsilon(1e-12));
-  CHECK(ToSeconds(run.total()) == doctest::Approx(54.0).epsilon(1e-12));
-  CHECK(ToSeconds(run.epoch(3)) == doctest::Approx(18.0).epsilon(1e-12));
-  CHECK(run.tokens == doctest::Approx(3.0 * 16000 * 32).epsilon(1e-12));
+  CHECK(ToSeconds(run.training) == Near(48.0, 1e-12));
+  CHECK(ToSeconds(run.evaluation) == Near(6.0, 1e-12));
+  CHECK(ToSeconds(run.total()) == Near(54.0, 1e-12));
+  CHECK(ToSeconds(run.epoch(3)) == Near(18.0, 1e-12));
+  CHECK(run.tokens == Near(3.0 * 16000 * 32, 1e-12));
 }
 
 TEST_CASE("evaluation goes through a pipeline in as many micro-batches") {
@@ -54,7 +55,7 @@ TEST_CASE("evaluation goes through a pipeline in as many micro-batches") {
   CHECK(most == 4);
   CHECK(run.steps_per_epoch == 250);
   // No time of a step hangs on how many there are here: as above.
-  CHECK(ToSeconds(run.evaluation) == doctest::Approx(6.0).epsilon(1e-12));
+  CHECK(ToSeconds(run.evaluation) == Near(6.0, 1e-12));
 }
 
 TEST_CASE("the last partial batch is a smaller step, unless dropped") {
@@ -65,11 +66,11 @@ TEST_CASE("the last partial batch is a smaller step, unless dropped") {
   // 64 + 36 sequences: 100 ms.
   RunTimes run = EstimateRun(plan, PerSequence, PerSequence);
   CHECK(run.steps_per_epoch == 2);
-  CHECK(ToMilliseconds(run.training) == doctest::Approx(100.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(run.training) == Near(100.0, 1e-12));
   plan.drop_last = true;
   run = EstimateRun(plan, PerSequence, PerSequence);
   CHECK(run.steps_per_epoch == 1);
-  CHECK(ToMilliseconds(run.training) == doctest::Approx(64.0).epsilon(1e-12));
+  CHECK(ToMilliseconds(run.training) == Near(64.0, 1e-12));
 }
 
 TEST_CASE("a last step of full micro-batches is no new shape") {
@@ -83,10 +84,10 @@ TEST_CASE("a last step of full micro-batches is no new shape") {
     plan.train_samples = samples;
     return EstimateRun(plan, PerSequence, PerSequence).distinct_shapes;
   };
-  CHECK(shapes(1024) == doctest::Approx(1.0));
+  CHECK(shapes(1024) == Near(1.0, 1e-5));
   // 31 steps and one micro-batch of 8; then two of 6.
-  CHECK(shapes(1000) == doctest::Approx(1.0));
-  CHECK(shapes(1004) == doctest::Approx(2.0));
+  CHECK(shapes(1000) == Near(1.0, 1e-5));
+  CHECK(shapes(1004) == Near(2.0, 1e-5));
 }
 
 TEST_CASE(
@@ -95,8 +96,8 @@ TEST_CASE(
   RunPlan plan = EmotionPlan();
   plan.own_lengths = {{20, 1.0}};
   const RunTimes run = EstimateRun(plan, PerPosition, PerPosition);
-  CHECK(run.tokens == doctest::Approx(3.0 * 16000 * 20).epsilon(1e-12));
-  CHECK(ToSeconds(run.training) == doctest::Approx(750 * 0.032).epsilon(1e-12));
+  CHECK(run.tokens == Near(3.0 * 16000 * 20, 1e-12));
+  CHECK(ToSeconds(run.training) == Near(750 * 0.032, 1e-12));
 }
 
 TEST_CASE("a partial step has as many micro-batches as its samples fill") {
@@ -128,8 +129,7 @@ TEST_CASE("devices share an epoch") {
   plan.devices = 4;
   const RunTimes run = EstimateRun(plan, PerSequence, PerSequence);
   CHECK(run.steps_per_epoch == 63);  // 62.5: the last one is half full
-  CHECK(ToSeconds(run.training) ==
-        doctest::Approx(3 * (62 * 0.064 + 0.032)).epsilon(1e-12));
+  CHECK(ToSeconds(run.training) == Near(3 * (62 * 0.064 + 0.032), 1e-12));
 }
 
 TEST_CASE("every distinct shape compiles once") {
@@ -138,17 +138,17 @@ TEST_CASE("every distinct shape compiles once") {
   plan.compile_per_shape = Second(60.0);
   plan.lengths = {{16, 0.25}, {32, 0.75}};
   const RunTimes run = EstimateRun(plan, PerPosition, PerPosition);
-  CHECK(run.distinct_shapes == doctest::Approx(2.0).epsilon(1e-9));
-  CHECK(ToSeconds(run.compile) == doctest::Approx(120.0).epsilon(1e-9));
+  CHECK(run.distinct_shapes == Near(2.0));
+  CHECK(ToSeconds(run.compile) == Near(120.0));
   // 750 steps: a quarter of 16 ms, the rest of 32 ms.
   CHECK(ToSeconds(run.training) ==
-        doctest::Approx(750 * (0.25 * 0.016 + 0.75 * 0.032)).epsilon(1e-12));
+        Near(750 * (0.25 * 0.016 + 0.75 * 0.032), 1e-12));
   // A last batch that is not full, and evaluation, have shapes of their own.
   plan.train_samples = 16001;
   plan.lengths = {{32, 1.0}};
   plan.eval_samples = 2000;
   CHECK(EstimateRun(plan, PerPosition, PerPosition).distinct_shapes ==
-        doctest::Approx(4.0).epsilon(1e-12));
+        Near(4.0, 1e-12));
 }
 
 TEST_CASE("a step is never shorter than its batch takes to load") {
@@ -157,8 +157,8 @@ TEST_CASE("a step is never shorter than its batch takes to load") {
   plan.epochs = 1;
   plan.load_per_sample = Milliseconds(1.5);
   const RunTimes run = EstimateRun(plan, PerSequence, PerSequence);
-  CHECK(ToSeconds(run.training) == doctest::Approx(24.0).epsilon(1e-12));
-  CHECK(ToSeconds(run.input_wait) == doctest::Approx(8.0).epsilon(1e-12));
+  CHECK(ToSeconds(run.training) == Near(24.0, 1e-12));
+  CHECK(ToSeconds(run.input_wait) == Near(8.0, 1e-12));
   plan.load_per_sample = Milliseconds(0.5);
   CHECK(ToSeconds(EstimateRun(plan, PerSequence, PerSequence).input_wait) ==
         0.0);
@@ -171,8 +171,7 @@ TEST_CASE("each device loads its own tokens") {
   plan.eval_samples = 0;
   plan.epochs = 1;
   plan.load_per_token = model::Seconds<>(16.0 / 304e6);
-  CHECK(ToSeconds(plan.Loading(64.0, 64.0 * 512)) ==
-        doctest::Approx(1.7247e-3).epsilon(1e-4));
+  CHECK(ToSeconds(plan.Loading(64.0, 64.0 * 512)) == Near(1.7247e-3, 1e-4));
   const double alone =
       ToSeconds(EstimateRun(plan, PerSequence, PerSequence).input_wait);
   CHECK(alone == 0.0);
@@ -181,7 +180,7 @@ TEST_CASE("each device loads its own tokens") {
   CHECK(ToSeconds(one.input_wait) > 0.0);
   plan.devices = 2;
   CHECK(ToSeconds(EstimateRun(plan, PerSequence, PerSequence).training) ==
-        doctest::Approx(ToSeconds(one.training) / 2).epsilon(1e-9));
+        Near(ToSeconds(one.training) / 2));
 }
 
 TEST_CASE("start-up once, a checkpoint an epoch") {
@@ -189,8 +188,7 @@ TEST_CASE("start-up once, a checkpoint an epoch") {
   plan.start_up = Second(30.0);
   plan.checkpoint = Second(2.0);
   const RunTimes run = EstimateRun(plan, PerSequence, PerSequence);
-  CHECK(ToSeconds(run.total()) ==
-        doctest::Approx(30 + 54 + 3 * 2).epsilon(1e-12));
+  CHECK(ToSeconds(run.total()) == Near(30 + 54 + 3 * 2, 1e-12));
 }
 
 }  // namespace trainfare::model

@@ -18,6 +18,7 @@
 #include "model/validate.h"
 #include "tests/model/llama_8b.h"
 #include "tests/model/refusal.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::model {
@@ -383,10 +384,9 @@ TEST_CASE("an update is of the share, without casts where masters are it") {
     return static_cast<double>(sum);
   };
   // AdamW in one pass: 4 tensors read, 3 written, fp32.
-  CHECK(bytes(ShardedLlama(Shard::kFsdp)) ==
-        doctest::Approx(7.0 * 4.0 * kAll / 8).epsilon(1e-6));
+  CHECK(bytes(ShardedLlama(Shard::kFsdp)) == Near(7.0 * 4.0 * kAll / 8, 1e-6));
   CHECK(bytes(ShardedLlama(Shard::kZero1)) ==
-        doctest::Approx(bytes(ShardedLlama(Shard::kNone)) / 8).epsilon(1e-6));
+        Near(bytes(ShardedLlama(Shard::kNone)) / 8, 1e-6));
 }
 
 TEST_CASE("gathers hide behind the unit before them") {
@@ -395,13 +395,13 @@ TEST_CASE("gathers hide behind the unit before them") {
     return ToSeconds(OverlapGathered(tasks, 1.0).waiting);
   };
   // Only the first is waited for.
-  CHECK(waiting(Tasks(3, Task(4, 10, 0))) == doctest::Approx(4));
+  CHECK(waiting(Tasks(3, Task(4, 10, 0))) == Near(4, 1e-5));
   // 15 for the first, then 5 before each.
-  CHECK(waiting(Tasks(3, Task(15, 10, 0))) == doctest::Approx(25));
+  CHECK(waiting(Tasks(3, Task(15, 10, 0))) == Near(25, 1e-5));
   // The last reduction is in the open.
-  CHECK(waiting(Tasks(3, Task(4, 10, 6))) == doctest::Approx(10));
+  CHECK(waiting(Tasks(3, Task(4, 10, 6))) == Near(10, 1e-5));
   CHECK(ToSeconds(OverlapGathered(Tasks(3, Task(4, 10, 6)), 1.0).sending) ==
-        doctest::Approx(30));
+        Near(30, 1e-5));
   CHECK(waiting({}) == 0.0);
   // So many alike are so many by themselves, among others, too.
   for (const double transfer : {0.5, 4.0, 15.0}) {
@@ -414,16 +414,16 @@ TEST_CASE("gathers hide behind the unit before them") {
         OverlapGathered(Tasks{other, one, one, one, one, one, other}, 0.8);
     const ShardedPassTime<double> alike =
         OverlapGathered(Tasks{other, five, other}, 0.8);
-    CHECK(alike.waiting.base() == doctest::Approx(apart.waiting.base()));
-    CHECK(alike.slowed.base() == doctest::Approx(apart.slowed.base()));
-    CHECK(alike.sending.base() == doctest::Approx(apart.sending.base()));
+    CHECK(alike.waiting.base() == Near(apart.waiting.base(), 1e-5));
+    CHECK(alike.slowed.base() == Near(apart.slowed.base(), 1e-5));
+    CHECK(alike.sending.base() == Near(apart.sending.base(), 1e-5));
   }
   // 8 s beside the first unit, of which it computes 6.4; 3.6 after them.
   Tasks tasks = {Task(0, 10, 0), Task(4, 10, 0)};
   tasks[1].gather.beside = Second(8.0);
   const ShardedPassTime<double> slow = OverlapGathered(tasks, 0.8);
   CHECK(ToSeconds(slow.waiting) == 0.0);
-  CHECK(ToSeconds(slow.slowed) == doctest::Approx(1.6));
+  CHECK(ToSeconds(slow.slowed) == Near(1.6, 1e-5));
 }
 
 // 10 s each: a sum of 25 s behind the second of five units is over before they
@@ -432,16 +432,16 @@ TEST_CASE("no unit of ranks that hold all parameters waits for a sum") {
   std::vector<ShardTask<double>> tasks(5, Task(0, 10, 0));
   tasks[1].reduce = {Second(25.0), Second(25.0)};
   const ShardedPassTime<double> hidden = OverlapSummed(tasks, 1.0);
-  CHECK(hidden.waiting.base() == doctest::Approx(0));
-  CHECK(hidden.slowed.base() == doctest::Approx(0));
-  CHECK(hidden.sending.base() == doctest::Approx(25));
-  CHECK(OverlapGathered(tasks, 1.0).waiting.base() == doctest::Approx(15));
+  CHECK(hidden.waiting.base() == 0.0);
+  CHECK(hidden.slowed.base() == 0.0);
+  CHECK(hidden.sending.base() == Near(25, 1e-5));
+  CHECK(OverlapGathered(tasks, 1.0).waiting.base() == Near(15, 1e-5));
   // 20 s beside it at 0.8 compute 16: the last two end 5 s late, and 4 s of a
   // sum behind the last are in the open.
   tasks[4].reduce = {Second(4.0), Second(4.0)};
   const ShardedPassTime<double> slow = OverlapSummed(tasks, 0.8);
-  CHECK(slow.slowed.base() == doctest::Approx(5));
-  CHECK(slow.waiting.base() == doctest::Approx(4));
+  CHECK(slow.slowed.base() == Near(5, 1e-5));
+  CHECK(slow.waiting.base() == Near(4, 1e-5));
 }
 
 TEST_CASE("gathers and sums over hosts and copies") {
@@ -450,30 +450,28 @@ TEST_CASE("gathers and sums over hosts and copies") {
   const Bytes<> size = Byte(8e9);
   // 7 (1e-5 + 8e9 / 8e11)
   const ShardGroups host{8, 1, 8};
-  CHECK(ToSeconds(GatherTime(host, size, ring, across)) ==
-        doctest::Approx(0.07007));
-  CHECK(ToSeconds(ReduceTime(host, size, ring, across)) ==
-        doctest::Approx(0.07007));
-  CHECK(ToBytes(GatherTraffic(host, size)) == doctest::Approx(7e9));
+  CHECK(ToSeconds(GatherTime(host, size, ring, across)) == Near(0.07007, 1e-5));
+  CHECK(ToSeconds(ReduceTime(host, size, ring, across)) == Near(0.07007, 1e-5));
+  CHECK(ToBytes(GatherTraffic(host, size)) == Near(7e9, 1e-5));
   // One copy over two hosts: 14 steps inside, one between, 15 / 16 of the bytes
   // through 8 x 10 GB/s.
   const ShardGroups wide{16, 1, 8};
   CHECK(ToSeconds(GatherTime(wide, size, ring, across)) ==
-        doctest::Approx(14e-5 + 2e-5 + 15.0 * 8e9 / (16.0 * 80e9)));
+        Near(14e-5 + 2e-5 + 15.0 * 8e9 / (16.0 * 80e9), 1e-5));
   // docs/models/sharding.md, "Over several hosts".
   CHECK(ToMilliseconds(
             GatherTime<double>(wide,
                                Byte(436'224'000.0),
                                {Microseconds(3.4), GBPerSecond(352.5)},
                                {Microseconds(20), GBPerSecond(940.0 / 24)})) ==
-        doctest::Approx(1.37278).epsilon(1e-5));
+        Near(1.37278, 1e-5));
   // A copy a host: shards of 1e9 averaged, 2 (2e-5 + 1e9 / 2e10).
   const ShardGroups hybrid{8, 2, 8};
   CHECK(ToSeconds(GatherTime(hybrid, size, ring, across)) ==
-        doctest::Approx(0.07007));
+        Near(0.07007, 1e-5));
   CHECK(ToSeconds(ReduceTime(hybrid, size, ring, across)) ==
-        doctest::Approx(0.07007 + 0.10004));
-  CHECK(ToBytes(ReduceTraffic(hybrid, size)) == doctest::Approx(8e9));
+        Near(0.07007 + 0.10004, 1e-5));
+  CHECK(ToBytes(ReduceTraffic(hybrid, size)) == Near(8e9, 1e-5));
 }
 
 TEST_CASE("ranks that cannot share are named") {

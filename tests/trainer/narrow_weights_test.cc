@@ -10,6 +10,7 @@
 #include "model/error.h"
 #include "model/kernels.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/published_updates.h"
 #include "trainer/device/launch_counter.h"
@@ -144,7 +145,7 @@ DOCTEST_TEST_CASE("small updates add up in the masters") {
     optimizer->Step();
   }
   DOCTEST_CHECK(MasterOf(*optimizer, "x.bias")[0].item<double>() ==
-                doctest::Approx(0.99).epsilon(1e-5));
+                Near(0.99, 1e-5));
   DOCTEST_CHECK(value[0].item<double>() == 0.98828125);  // the nearest to 0.99
 }
 
@@ -294,8 +295,7 @@ DOCTEST_TEST_CASE("narrow weights overfit a tiny labelled set") {
     batch.attention_mask[3].narrow(0, 5, 7).fill_(false);
     batch.labels = at::randint(0, a.labels, {16}, at::kLong);
     const Overfitted result = Overfit(session, batch, 150);
-    DOCTEST_CHECK(result.first_loss ==
-                  doctest::Approx(std::log(4)).epsilon(0.2));
+    DOCTEST_CHECK(result.first_loss == Near(std::log(4), 0.2));
     DOCTEST_CHECK(result.last_loss < 0.1);
     DOCTEST_CHECK(result.accuracy == 1.0);
     for (const Parameter& parameter : session.transformer().parameters()) {
@@ -363,9 +363,8 @@ DOCTEST_TEST_CASE("models of every family run in narrow types") {
       const auto eager = Gradients(a, model::Fusion::kEager, type);
       const auto fused = Gradients(a, model::Fusion::kFused, type);
       for (const auto& narrow : {eager, fused}) {
-        DOCTEST_CHECK(
-            narrow.front().item<double>() ==
-            doctest::Approx(exact.front().item<double>()).epsilon(epsilon));
+        DOCTEST_CHECK(narrow.front().item<double>() ==
+                      Near(exact.front().item<double>(), epsilon));
       }
       // Fused operators round once where eager ones round every intermediate.
       const double of_eager = RelativeDistance(eager, exact);

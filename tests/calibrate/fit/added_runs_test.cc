@@ -15,6 +15,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/split.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -58,15 +59,14 @@ double Nothing(const FittedRun&) { return 0; }
 // r s^2 / (s^2 + n^2) = 0.10 x 0.0225 / 0.025 = 0.09.
 TEST_CASE("one added run by hand") {
   const Fit fit = AddRuns(A100(), PriorFit(A100()), {Run(Llama(4), 0.10)}).fit;
-  CHECK(Moved(fit, Llama(4)) == doctest::Approx(0.09).epsilon(1e-6));
+  CHECK(Moved(fit, Llama(4)) == Near(0.09, 1e-6));
   // A factor of four away, exp(-1/2) of it; far away, nothing.
-  CHECK(Moved(fit, Llama(16)) ==
-        doctest::Approx(0.09 * std::exp(-0.5)).epsilon(1e-6));
+  CHECK(Moved(fit, Llama(16)) == Near(0.09 * std::exp(-0.5), 1e-6));
   CHECK(std::abs(Moved(fit, Llama(16'384))) < 1e-6);
   // Its parameters stay.
   CHECK(fit.Values() == PriorFit(A100()).Values());
   CHECK(AddedRuns(fit.runs, Nothing).At(Llama(4), A100()).variance ==
-        doctest::Approx(0.1).epsilon(1e-6));
+        Near(0.1, 1e-6));
 }
 
 // Far from each other, so that each is alone: v = s^2 + n^2 is 0.025, and 0.36 +
@@ -88,11 +88,10 @@ TEST_CASE("four runs tell how far the formula is off") {
     return Moved(AddRuns(A100(), PriorFit(A100()), runs).fit,
                  workloads.front());
   };
-  CHECK(moved(4, 0.6) == doctest::Approx(0.6 * 0.36 / 0.3625).epsilon(1e-4));
-  CHECK(moved(3, 0.6) == doctest::Approx(0.54).epsilon(1e-4));
-  CHECK(moved(4, 0.1) == doctest::Approx(0.09).epsilon(1e-4));
-  CHECK(moved(4, 0.02) ==
-        doctest::Approx(0.02 * 0.005625 / 0.008125).epsilon(1e-4));
+  CHECK(moved(4, 0.6) == Near(0.6 * 0.36 / 0.3625, 1e-4));
+  CHECK(moved(3, 0.6) == Near(0.54, 1e-4));
+  CHECK(moved(4, 0.1) == Near(0.09, 1e-4));
+  CHECK(moved(4, 0.02) == Near(0.02 * 0.005625 / 0.008125, 1e-4));
 }
 
 // Two of one place 0.4 apart: there is more noise than 0.05, and it is seen in
@@ -125,12 +124,11 @@ TEST_CASE("a run that is as predicted moves nothing") {
                         .left_out = std::nullopt});
   }
   const Predictor before(A100(), fit);
-  REQUIRE(Moved(fit, Llama(4)) == doctest::Approx(0.1).epsilon(0.1));
+  REQUIRE(Moved(fit, Llama(4)) == Near(0.1, 0.1));
   Observation run = Run(Llama(4), 0.0);
   run.measured = before.Time(Llama(4)).total();
   const Predictor after(A100(), AddRuns(A100(), fit, {run}).fit);
-  CHECK(after.Time(Llama(4)).total() / run.measured ==
-        doctest::Approx(1.0).epsilon(1e-9));
+  CHECK(after.Time(Llama(4)).total() / run.measured == Near(1.0));
 }
 
 TEST_CASE("a measurement that is there is not added again") {
@@ -159,8 +157,7 @@ TEST_CASE("the answer is surer near an added run, and knows its source") {
   const double after = at(fit, "somebody/else").log_sigma;
   CHECK(after < before.log_sigma);
   CHECK(after ==
-        doctest::Approx(std::sqrt(0.1 * open + 0.9 * kAddedNoise * kAddedNoise))
-            .epsilon(1e-6));
+        Near(std::sqrt(0.1 * open + 0.9 * kAddedNoise * kAddedNoise), 1e-6));
   CHECK(at(fit, "somebody/else").source_seen);
   CHECK_FALSE(at(fit, "yet another").source_seen);
 }
@@ -182,7 +179,7 @@ TEST_CASE("a run of a divided model moves its own ranks as it is far off") {
   // s^2 / (s^2 + n^2) of it, as of a run on one device.
   CHECK(AddedRuns(fit.runs, Nothing)
             .At(model::OfStage(run.workload, 0), A100())
-            .mean == doctest::Approx(0.9 * error).epsilon(1e-6));
+            .mean == Near(0.9 * error, 1e-6));
 }
 
 TEST_CASE("ranks over known links are added, kernels and other devices not") {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "model/error.h"
-#include "tests/calibrate/fit/near.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -71,9 +71,7 @@ TEST_CASE("a network from its all-reduces") {
     add(4, size, 1.0, std::nullopt);
   }
   const RankNetwork network = FitNetwork(all, 2);
-  const auto near = [](double value) {
-    return doctest::Approx(value).epsilon(1e-9).scale(0);
-  };
+  const auto near = [](double value) { return Near(value); };
   CHECK(network.alone.ring.step_latency.base() == near(1e-3));
   CHECK(network.alone.ring.link.base() == near(1e8));
   CHECK(network.beside.ring.step_latency.base() == near(2e-3));
@@ -83,9 +81,7 @@ TEST_CASE("a network from its all-reduces") {
   CHECK(network.beside_timed);
   // Two speeds, 0.1282 below and 0.0718 above.
   CHECK(network.speed_error ==
-        doctest::Approx(std::hypot(0.9 - network.speed, 0.7 - network.speed) /
-                        2.0)
-            .epsilon(1e-9));
+        Near(std::hypot(0.9 - network.speed, 0.7 - network.speed) / 2.0));
   CHECK_THROWS_AS(FitNetwork(all, 3), model::InputError);
 }
 

@@ -14,6 +14,7 @@
 #include "model/presets.h"
 #include "model/split.h"
 #include "model/workload.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -28,10 +29,10 @@ Place At(int64_t batch, int64_t length, const char* settings = "fp32") {
 // their errors correlate by exp(-1/8) = 0.8825; of another stack by 0.3 of it.
 TEST_CASE("errors are alike where workloads are near") {
   CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)), ErrorPointOf(At(8, 128))) ==
-        doctest::Approx(std::exp(-0.125)).epsilon(1e-12));
+        Near(std::exp(-0.125), 1e-12));
   CHECK(ErrorCorrelation(ErrorPointOf(At(4, 128)),
                          ErrorPointOf(At(8, 128, "bf16"))) ==
-        doctest::Approx(0.3 * std::exp(-0.125)).epsilon(1e-12));
+        Near(0.3 * std::exp(-0.125), 1e-12));
 }
 
 // By hand: half of a board's power stands log 2 / log 1.5 = 1.71 off all of it,
@@ -45,8 +46,7 @@ TEST_CASE("errors are alike under limits of power that are near") {
     w.power_limit = model::Watt(watts);
     return ErrorPointOf(PlaceOf(w, v100));
   };
-  CHECK(ErrorCorrelation(point(125), point(0)) ==
-        doctest::Approx(0.232).epsilon(0.002));
+  CHECK(ErrorCorrelation(point(125), point(0)) == Near(0.232, 0.002));
   CHECK(ErrorCorrelation(point(250), point(0)) == 1.0);
   CHECK(ErrorCorrelation(point(400), point(0)) == 1.0);
   CHECK(PlaceOf(w, v100) == PlaceOf(w));
@@ -94,17 +94,16 @@ TEST_CASE("a smooth error is corrected between runs and not far from them") {
     }
   }
   const Discrepancy discrepancy(places, residuals);
-  CHECK(discrepancy.MeanAt(At(8, 256)) == doctest::Approx(0.10).epsilon(0.15));
-  CHECK(discrepancy.MeanAt(At(2, 128)) == doctest::Approx(0.075).epsilon(0.3));
+  CHECK(discrepancy.MeanAt(At(8, 256)) == Near(0.10, 0.15));
+  CHECK(discrepancy.MeanAt(At(2, 128)) == Near(0.075, 0.3));
   const Place far = {1, 64, 8192, 96, "fp32"};
   CHECK(std::abs(discrepancy.MeanAt(far)) < 0.01);
   CHECK(discrepancy.At(far).variance ==
-        doctest::Approx(discrepancy.error_size() * discrepancy.error_size())
-            .epsilon(0.05));
+        Near(discrepancy.error_size() * discrepancy.error_size(), 0.05));
   CHECK(discrepancy.At(At(4, 64)).variance <
         0.2 * discrepancy.error_size() * discrepancy.error_size());
   CHECK(discrepancy.At(At(4, 64)).mean ==
-        doctest::Approx(discrepancy.MeanAt(At(4, 64))).epsilon(1e-12));
+        Near(discrepancy.MeanAt(At(4, 64)), 1e-12));
 }
 
 TEST_CASE("the left-out mean is that of a process without the run") {
@@ -153,15 +152,13 @@ TEST_CASE("runs of one place are one row, and change nothing") {
   const Eigen::VectorXd weights = inverse * values;
 
   const Correction found = discrepancy.At(asked);
-  CHECK(found.mean == doctest::Approx(at.dot(weights)).epsilon(1e-9));
-  CHECK(found.variance ==
-        doctest::Approx(size - at.dot(inverse * at)).epsilon(1e-9));
+  CHECK(found.mean == Near(at.dot(weights)));
+  CHECK(found.variance == Near(size - at.dot(inverse * at)));
   const std::vector<double> left_out = discrepancy.LeftOutMeans();
   for (Eigen::Index i = 0; i < count; ++i) {
     CAPTURE(i);
-    CHECK(
-        left_out[static_cast<std::size_t>(i)] ==
-        doctest::Approx(values[i] - weights[i] / inverse(i, i)).epsilon(1e-9));
+    CHECK(left_out[static_cast<std::size_t>(i)] ==
+          Near(values[i] - weights[i] / inverse(i, i)));
   }
 }
 

@@ -12,11 +12,10 @@
 #include "hardware/catalog/parameter.h"
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
-
-using doctest::Approx;
 
 const hardware::Device& Core() {
   return hardware::DeviceCatalog::Shipped().Find("trainium1_core");
@@ -72,8 +71,8 @@ TEST_CASE("a profile as the model has it leaves nothing over") {
   seen.tensor = *modelled->tensor - 2 * kEngineShareSigma;
   seen.spill = *modelled->spill * std::exp(-kEngineBytesSigma);
   REQUIRE(EngineResiduals(Core(), seen)->Evaluate(Positions(), residuals, {}));
-  CHECK(residuals.front() == Approx(2).epsilon(1e-9));
-  CHECK(residuals.back() == Approx(1).epsilon(1e-9));
+  CHECK(residuals.front() == Near(2));
+  CHECK(residuals.back() == Near(1));
 }
 
 TEST_CASE("slopes of a profile's residuals are their differences") {
@@ -96,7 +95,7 @@ TEST_CASE("slopes of a profile's residuals are their differences") {
       CAPTURE(i);
       CAPTURE(j);
       CHECK(slopes[i * at.size() + j] ==
-            Approx((above[i] - residuals[i]) / kStep).epsilon(1e-3));
+            Near((above[i] - residuals[i]) / kStep, 1e-3));
     }
   }
 }

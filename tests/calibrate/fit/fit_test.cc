@@ -15,6 +15,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::calibrate {
@@ -205,14 +206,14 @@ TEST_CASE("kernels by themselves recover the parameters behind them") {
   }
   REQUIRE(fit.alone.has_value());
   CHECK(fit.alone->name == "kernel_overhead");
-  CHECK(fit.alone->value == doctest::Approx(2e-6).epsilon(1e-2));
+  CHECK(fit.alone->value == Near(2e-6, 1e-2));
   CHECK(fit.alone->determined);
   const Predictor by_kernels(device, fit);
   for (const KernelObservation& kernel : kernels) {
     CHECK(by_kernels
               .KernelTimeAlone(
                   kernel.workload, kernel.phase, kernel.kernels.front())
-              .base() == doctest::Approx(kernel.measured.base()).epsilon(1e-2));
+              .base() == Near(kernel.measured.base(), 1e-2));
   }
   CHECK(fit.provenance.runs == 0);
   CHECK(fit.provenance.observations == 0);
@@ -391,11 +392,9 @@ TEST_CASE("each run left out in turn is predicted from the others") {
     const Fit without = FitDevice(device, rest, options);
     if (determined(without) != determined(fit)) continue;
     CAPTURE(run.label);
-    CHECK(model::ToSeconds(*run.left_out) ==
-          doctest::Approx(
-              StepSeconds(device, without.Values(), left_out->workload))
-              .epsilon(1e-3)
-              .scale(0));
+    CHECK(
+        model::ToSeconds(*run.left_out) ==
+        Near(StepSeconds(device, without.Values(), left_out->workload), 1e-3));
     ++compared;
   }
   CHECK(compared >= 10);
@@ -483,7 +482,7 @@ TEST_CASE("a fit tells what a stack's launches take of the host") {
                          hardware::models::kGpuCompiledLaunchShare}) {
     CAPTURE(fit.parameters[i].name);
     CHECK(fit.parameters[i].determined);
-    CHECK(fit.parameters[i].value == doctest::Approx(truth[i]).epsilon(0.01));
+    CHECK(fit.parameters[i].value == Near(truth[i], 0.01));
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "tests/near.h"
+
 namespace trainfare::calibrate {
 namespace {
 
@@ -28,9 +30,9 @@ TEST_CASE("runs past three standard deviations, the worst first") {
   const std::vector<GrossMiss> misses = GrossMisses(fit);
   REQUIRE(misses.size() == 2);
   CHECK(misses[0].run == &fit.runs[2]);
-  CHECK(misses[0].error == doctest::Approx(-0.5));
+  CHECK(misses[0].error == Near(-0.5, 1e-5));
   CHECK(misses[1].run == &fit.runs[1]);
-  CHECK(misses[1].error == doctest::Approx(0.4));
+  CHECK(misses[1].error == Near(0.4, 1e-5));
 }
 
 TEST_CASE("runs of one workload that are ten times apart") {

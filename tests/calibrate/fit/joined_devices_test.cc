@@ -16,7 +16,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
-#include "tests/calibrate/fit/near.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -128,7 +128,7 @@ TEST_CASE("the slopes of a step over several are those of differences") {
             (model.EvaluateValues(up)[Quantity::kStep] -
              model.EvaluateValues(down)[Quantity::kStep]) /
             (2.0 * kStep);
-        CHECK(gradient[i] == doctest::Approx(difference).epsilon(1e-4));
+        CHECK(gradient[i] == Near(difference, 1e-4));
       }
       CHECK(gradient[first - 1] == 0.0);
     }

@@ -14,6 +14,7 @@
 
 #include "calibrate/fit/discrepancy.h"
 #include "calibrate/fit/process_likelihood.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -126,8 +127,7 @@ TEST_CASE("a covariance is what its factor leaves of it") {
     const LowRank low_rank = LowRankOf(dense);
     const Eigen::MatrixXd left =
         dense - low_rank.factor * low_rank.factor.transpose();
-    CHECK(low_rank.left ==
-          doctest::Approx(left.diagonal().mean()).epsilon(1e-6));
+    CHECK(low_rank.left == Near(left.diagonal().mean(), 1e-6));
     if (count == 200) CHECK(left.cwiseAbs().maxCoeff() < 2 * kNothingLeft);
     CHECK(low_rank.rank() <= std::min<Eigen::Index>(count, kMostRank));
     if (low_rank.rank() < kMostRank) {
@@ -202,9 +202,9 @@ TEST_CASE("corrections of low rank are the dense ones") {
   for (const Place& place : asked) {
     const Correction exact = dense.At(place);
     const Correction found = discrepancy.At(place);
-    CHECK(found.mean == doctest::Approx(exact.mean).epsilon(1e-6));
+    CHECK(found.mean == Near(exact.mean, 1e-6));
     CHECK(found.variance + dense.noise ==
-          doctest::Approx(exact.variance + dense.noise).epsilon(1e-6));
+          Near(exact.variance + dense.noise, 1e-6));
   }
   const auto count = static_cast<Eigen::Index>(places.size());
   const Eigen::VectorXd inverse =
@@ -212,9 +212,9 @@ TEST_CASE("corrections of low rank are the dense ones") {
   const std::vector<double> left_out = discrepancy.LeftOutMeans();
   for (Eigen::Index i = 0; i < count; ++i) {
     CHECK(left_out[static_cast<std::size_t>(i)] ==
-          doctest::Approx(residuals[static_cast<std::size_t>(i)] -
-                          dense.weights[i] / inverse[i])
-              .epsilon(1e-6));
+          Near(residuals[static_cast<std::size_t>(i)] -
+                   dense.weights[i] / inverse[i],
+               1e-6));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "hardware/models/kind.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 
@@ -35,7 +36,7 @@ TEST_CASE("the spread of a parameter over fits, by hand") {
   REQUIRE(spreads.size() == n);
   CHECK(spreads[kFirst].fits == 3);
   CHECK(spreads[kFirst].determined == 2);
-  CHECK(spreads[kFirst].sigma == doctest::Approx(0.1658).epsilon(1e-3));
+  CHECK(spreads[kFirst].sigma == Near(0.1658, 1e-3));
   CHECK(spreads[1].fits == 3);
   CHECK(spreads[1].determined == 0);
   CHECK(spreads[1].sigma == 0.0);
@@ -56,9 +57,8 @@ TEST_CASE("the priors of GPUs are as wide as the fits that ship are apart") {
     if (spreads[i].determined < 5) continue;
     ++compared;
     const auto n = static_cast<double>(spreads[i].determined);
-    CHECK(
-        spreads[i].sigma ==
-        doctest::Approx(infos[i].prior_sigma).epsilon(2.0 / std::sqrt(2 * n)));
+    CHECK(spreads[i].sigma ==
+          Near(infos[i].prior_sigma, 2.0 / std::sqrt(2 * n)));
   }
   CHECK(compared >= 3);
 }

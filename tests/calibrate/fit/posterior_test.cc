@@ -10,10 +10,10 @@
 #include <random>
 #include <vector>
 
+#include "tests/near.h"
+
 namespace trainfare::calibrate {
 namespace {
-
-using doctest::Approx;
 
 BoundedParameter Wide(double prior, double sigma) {
   return {.prior = prior, .prior_sigma = sigma, .lower = -20, .upper = 20};
@@ -105,15 +105,14 @@ TEST_CASE("of a mean the left-out mean is that of the others, exactly") {
   const auto posterior =
       FindPosterior(problem, PriorPositions(problem), &message);
   REQUIRE(posterior.has_value());
-  CHECK(posterior->positions[0] == Approx(23.0 / 6.0).epsilon(1e-4));
+  CHECK(posterior->positions[0] == Near(23.0 / 6.0, 1e-4));
   // The variance of the mean of six values with a standard deviation of 1.
-  CHECK(posterior->covariance(0, 0) == Approx(1.0 / 6.0).epsilon(1e-6));
+  CHECK(posterior->covariance(0, 0) == Near(1.0 / 6.0, 1e-6));
   const auto without =
       LeaveOutEachGroup(problem, *posterior, /*largest_leverage=*/0.5);
   for (size_t i = 0; i < values.size(); ++i) {
     REQUIRE(without[i].has_value());
-    CHECK(without[i]->front() ==
-          Approx((23.0 - values[i]) / 5.0).epsilon(1e-4));
+    CHECK(without[i]->front() == Near((23.0 - values[i]) / 5.0, 1e-4));
   }
 }
 
@@ -133,8 +132,8 @@ TEST_CASE("what the data do not determine stays at its prior") {
   CHECK(posterior->held[2]);
   CHECK(posterior->positions[1] == 3.0);
   CHECK(posterior->positions[2] == -1.0);
-  CHECK(posterior->positions[0] == Approx(1.2).epsilon(1e-2));
-  CHECK(NarrowedTo(problem, posterior->covariance, 2) == Approx(1.0));
+  CHECK(posterior->positions[0] == Near(1.2, 1e-2));
+  CHECK(NarrowedTo(problem, posterior->covariance, 2) == Near(1.0, 1e-5));
 }
 
 }  // namespace

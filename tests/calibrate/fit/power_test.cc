@@ -11,6 +11,7 @@
 #include "calibrate/fit/prior_fit.h"
 #include "hardware/catalog/device.h"
 #include "model/presets.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -65,8 +66,8 @@ TEST_CASE("a board's power is found again from its runs") {
   const auto power = FitPower(V100Board(), PriorFit(V100Board()), runs);
   REQUIRE(power.has_value());
   // The priors hold a little.
-  CHECK(power->products == doctest::Approx(0.92).epsilon(0.02));
-  CHECK(power->others == doctest::Approx(0.9).epsilon(0.02));
+  CHECK(power->products == Near(0.92, 0.02));
+  CHECK(power->others == Near(0.9, 0.02));
   CHECK(power->products_determined());
   CHECK(power->others_determined());
   CHECK(power->runs.size() == runs.size());
@@ -86,10 +87,10 @@ TEST_CASE("power stays between rest and limit, and errors widen it") {
   most.others = 9.0;
   const auto limit =
       MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.7, 0.3, &most);
-  CHECK(limit->mean.base() == doctest::Approx(V100Board().max_power->base()));
+  CHECK(limit->mean.base() == Near(V100Board().max_power->base(), 1e-5));
   const auto rest =
       MeanPowerOf(V100Board(), Job(Precision::kFp32, 8), 0.0, 0.0, &most);
-  CHECK(rest->mean.base() == doctest::Approx(V100Board().idle_power->base()));
+  CHECK(rest->mean.base() == Near(V100Board().idle_power->base(), 1e-5));
   FittedPower sure;
   sure.scatter = 0.05;
   FittedPower unsure = sure;

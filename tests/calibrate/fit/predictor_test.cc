@@ -13,6 +13,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/product_kernel.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -75,9 +76,9 @@ TEST_CASE("long products of AMD's devices reach what H100's do of the best") {
     return RateOfLongProduct(catalog.Find(name)) / best;
   };
   const double usual = share("h100_sxm", 794.5e12);
-  CHECK(share("mi300x", 668.4e12) == doctest::Approx(usual).epsilon(0.02));
-  CHECK(share("mi325x", 784.9e12) == doctest::Approx(usual).epsilon(0.02));
-  CHECK(share("mi355x", 1565e12) == doctest::Approx(usual).epsilon(0.02));
+  CHECK(share("mi300x", 668.4e12) == Near(usual, 0.02));
+  CHECK(share("mi325x", 784.9e12) == Near(usual, 0.02));
+  CHECK(share("mi355x", 1565e12) == Near(usual, 0.02));
 }
 
 TEST_CASE("a part of a step has an interval of its own") {
@@ -90,7 +91,7 @@ TEST_CASE("a part of a step has an interval of its own") {
   CHECK(known.optimizer_log_sigma > known.backward_log_sigma);
   workload.work = model::Work::kForward;
   const StepPrediction pass = fitted.Predict(workload);
-  CHECK(pass.forward_log_sigma == doctest::Approx(pass.log_sigma));
+  CHECK(pass.forward_log_sigma == Near(pass.log_sigma, 1e-5));
   CHECK(pass.optimizer_log_sigma == 0);
 }
 
@@ -102,10 +103,9 @@ TEST_CASE("without a fit the datasheet answers, with the widest interval") {
   const double width = hardware::FactsOfKind(V100().kind).width_datasheet;
   CHECK(width < 1.0);
   CHECK(bare.log_sigma > width * kDatasheetScatter);
-  CHECK(bare.low_factor * bare.high_factor ==
-        doctest::Approx(1.0).epsilon(1e-12));
+  CHECK(bare.low_factor * bare.high_factor == Near(1.0, 1e-12));
   // Student's t of 3: 3.18245 / 1.63774.
-  CHECK(bare.width_95 == doctest::Approx(1.94319).epsilon(1e-5));
+  CHECK(bare.width_95 == Near(1.94319, 1e-5));
 
   const Predictor fitted(V100(), FitOfV100());
   const StepPrediction known = fitted.Predict(workload);
@@ -143,16 +143,14 @@ TEST_CASE("the interval is that of parameters and scatter, by hand") {
           gradient[i] * fit.covariance[i * infos.size() + j] * gradient[j];
     }
   }
-  CHECK(prediction.log_sigma ==
-        doctest::Approx(std::sqrt(variance)).epsilon(1e-4).scale(0));
+  CHECK(prediction.log_sigma == Near(std::sqrt(variance), 1e-4));
   const double quantile =
       StudentQuantile90(fit.degrees_of_freedom + kScatterPriorWeight);
-  CHECK(
-      prediction.high_factor ==
-      doctest::Approx(std::exp(quantile * std::sqrt(variance))).epsilon(1e-4));
+  CHECK(prediction.high_factor ==
+        Near(std::exp(quantile * std::sqrt(variance)), 1e-4));
   CHECK(quantile * prediction.width_95 ==
-        doctest::Approx(
-            StudentQuantile975(fit.degrees_of_freedom + kScatterPriorWeight)));
+        Near(StudentQuantile975(fit.degrees_of_freedom + kScatterPriorWeight),
+             1e-5));
 }
 
 TEST_CASE("an answer away from what was measured is less sure") {
@@ -256,7 +254,7 @@ TEST_CASE("an extrapolated answer is no surer than the datasheet") {
     CAPTURE(length);
     CHECK(far.grade == Grade::kExtrapolated);
     CHECK(far.log_sigma >= kind.width_extrapolated * kDatasheetScatter);
-    CHECK(far.width_95 == doctest::Approx(bare.width_95));
+    CHECK(far.width_95 == Near(bare.width_95, 1e-5));
     CHECK(far.log_sigma < bare.log_sigma);
     CHECK(fitted.Predict(gpt, kOther).log_sigma > 0.95 * bare.log_sigma);
     CHECK(far.log_sigma > before - 0.02);
@@ -278,13 +276,12 @@ TEST_CASE("a source that the fit has not seen is less sure, others are not") {
   };
   CHECK(fit.provenance.sources == std::vector{std::string(kOwnSource)});
   CHECK(sigma(kOwnSource) == 0);
-  CHECK(sigma("owner/b") == doctest::Approx(tau * std::sqrt(2.0)));
+  CHECK(sigma("owner/b") == Near(tau * std::sqrt(2.0), 1e-5));
   // docs/models/calibration.md, "Sources".
-  CHECK(std::hypot(0.12, sigma("owner/b")) ==
-        doctest::Approx(0.131).epsilon(2e-3));
+  CHECK(std::hypot(0.12, sigma("owner/b")) == Near(0.131, 2e-3));
   fit.provenance.sources = {"owner/a", "owner/b"};
   CHECK(sigma("owner/b") == 0);
-  CHECK(sigma(kOwnSource) == doctest::Approx(tau * std::sqrt(1.5)));
+  CHECK(sigma(kOwnSource) == Near(tau * std::sqrt(1.5), 1e-5));
   CHECK_FALSE(Predictor(V100(), fit).HasSource("owner"));
   // Priors are of nobody.
   CHECK(Predictor(V100()).SourceSigma(kOwnSource) == tau);

@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/near.h"
+
 namespace trainfare::calibrate {
 namespace {
-
-using doctest::Approx;
 
 // (a + b x - y) / 0.1 at points of the line y = 1 + 2 x, with the given errors.
 std::unique_ptr<ResidualBlock> Line(std::vector<double> errors) {
@@ -41,8 +41,8 @@ TEST_CASE("a line is found, whatever the start") {
   for (const double start : {-50.0, 0.5, 90.0}) {
     const auto solution = Solve(problem, {start, start});
     REQUIRE(solution.has_value());
-    CHECK(solution->positions[0] == Approx(1.0).epsilon(1e-5));
-    CHECK(solution->positions[1] == Approx(2.0).epsilon(1e-5));
+    CHECK(solution->positions[0] == Near(1.0, 1e-5));
+    CHECK(solution->positions[1] == Near(2.0, 1e-5));
   }
 }
 
@@ -59,8 +59,8 @@ TEST_CASE("a stride takes one of so many groups, as if without the others") {
   REQUIRE(without.has_value());
   REQUIRE(whole.has_value());
   CHECK(strided->positions == without->positions);
-  CHECK(strided->positions[0] == Approx(1.0).epsilon(1e-5));
-  CHECK(strided->positions[1] == Approx(2.0).epsilon(1e-5));
+  CHECK(strided->positions[0] == Near(1.0, 1e-5));
+  CHECK(strided->positions[1] == Near(2.0, 1e-5));
   CHECK(std::abs(whole->positions[0] - 1.0) > 1.0);
 }
 
@@ -74,9 +74,9 @@ TEST_CASE("a prior counts by its sigma, against data by theirs") {
       }));
   const auto solution = Solve(problem, PriorPositions(problem));
   REQUIRE(solution.has_value());
-  CHECK(solution->positions[0] == Approx(0.5).epsilon(1e-6));
+  CHECK(solution->positions[0] == Near(0.5, 1e-6));
   // Two times (5 standard deviations)^2 / 2.
-  CHECK(solution->cost == Approx(25.0).epsilon(1e-6));
+  CHECK(solution->cost == Near(25.0, 1e-6));
 }
 
 TEST_CASE("a bound is not passed, what is held does not move") {
@@ -93,12 +93,12 @@ TEST_CASE("a bound is not passed, what is held does not move") {
   REQUIRE(held.has_value());
   CHECK(held->positions[1] == 1.0);
   // The mean of 1 + 2 x - x over 0, 1, 2, 3.
-  CHECK(held->positions[0] == Approx(2.5).epsilon(1e-3));
+  CHECK(held->positions[0] == Near(2.5, 1e-3));
   const auto all =
       Solve(problem, PriorPositions(problem), {.held = {true, true}});
   REQUIRE(all.has_value());
   // Residuals 5 (0.5 + 1 x is below 1 + 2 x by 0.5 + x): 5, 15, 25, 35.
-  CHECK(all->cost == Approx(0.5 * (25 + 225 + 625 + 1225)).epsilon(1e-9));
+  CHECK(all->cost == Near(0.5 * (25 + 225 + 625 + 1225)));
 }
 
 TEST_CASE("a robust loss lets an outlier go, and a group can be left out") {
@@ -107,13 +107,13 @@ TEST_CASE("a robust loss lets an outlier go, and a group can be left out") {
   CHECK(problem.groups() == 6);
   const auto robust = Solve(problem, {1.0, 2.0});
   REQUIRE(robust.has_value());
-  CHECK(robust->positions[1] == Approx(2.0).epsilon(1e-2));
+  CHECK(robust->positions[1] == Near(2.0, 1e-2));
   CHECK(problem.Weight(500.0) < 1e-4);
   CHECK(problem.Weight(0.0) == 1.0);
   const auto without =
       Solve(problem, {1.0, 2.0}, {.held = {}, .without_groups = {5}});
   REQUIRE(without.has_value());
-  CHECK(without->positions[1] == Approx(2.0).epsilon(1e-6));
+  CHECK(without->positions[1] == Near(2.0, 1e-6));
 }
 
 TEST_CASE("shared and own parameters: a rate of two devices, an offset each") {
@@ -133,9 +133,9 @@ TEST_CASE("shared and own parameters: a rate of two devices, an offset each") {
   }
   const auto solution = Solve(problem, PriorPositions(problem));
   REQUIRE(solution.has_value());
-  CHECK(solution->positions[0] == Approx(1.0).epsilon(1e-5));
-  CHECK(solution->positions[1] == Approx(3.0).epsilon(1e-5));
-  CHECK(solution->positions[2] == Approx(2.0).epsilon(1e-5));
+  CHECK(solution->positions[0] == Near(1.0, 1e-5));
+  CHECK(solution->positions[1] == Near(3.0, 1e-5));
+  CHECK(solution->positions[2] == Near(2.0, 1e-5));
 }
 
 TEST_CASE("what is not finite, and what is not bounded, is refused") {

@@ -25,6 +25,7 @@
 #include "calibrate/records/import/published_records.h"
 #include "calibrate/records/import/published_workload.h"
 #include "model/error.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -79,7 +80,7 @@ TEST_CASE("shipped fits of published figures are what a command makes") {
       CAPTURE(made.parameters[i].name);
       // Compilers round differently on the solver's way to the same optimum.
       CHECK(shipped.parameters[i].value ==
-            doctest::Approx(made.parameters[i].value).epsilon(2e-3).scale(0));
+            Near(made.parameters[i].value, 2e-3));
       CHECK(shipped.parameters[i].determined == made.parameters[i].determined);
     }
     CHECK(shipped.provenance.observations == made.provenance.observations);
@@ -96,10 +97,8 @@ TEST_CASE("shipped fits of published figures are what a command makes") {
     REQUIRE(shipped.power.has_value() == made.power.has_value());
     if (shipped.power) {
       CHECK(shipped.power->runs.size() == made.power->runs.size());
-      CHECK(shipped.power->products ==
-            doctest::Approx(made.power->products).epsilon(2e-3));
-      CHECK(shipped.power->others ==
-            doctest::Approx(made.power->others).epsilon(2e-3));
+      CHECK(shipped.power->products == Near(made.power->products, 2e-3));
+      CHECK(shipped.power->others == Near(made.power->others, 2e-3));
     }
     ++compared;
   }
@@ -116,7 +115,7 @@ TEST_CASE("Trainium: a chip is its two cores, each with half the batch") {
     CHECK(chip.runs[i].label == core.runs[i].label);
     CHECK(chip.runs[i].place->batch == 2 * core.runs[i].place->batch);
     CHECK(chip.runs[i].modelled.base() ==
-          doctest::Approx(core.runs[i].modelled.base()).epsilon(0.02));
+          Near(core.runs[i].modelled.base(), 0.02));
   }
   CHECK(core.provenance.observations == 23);
   CHECK(chip.provenance.observations == 23);
@@ -140,10 +139,9 @@ TEST_CASE("Trainium: shipped fits are of the model that ships") {
           });
       REQUIRE(run != fit.runs.end());
       CHECK(run->assumed == profile.assumed);
-      CHECK(run->measured.base() == doctest::Approx(profile.step->base()));
+      CHECK(run->measured.base() == Near(profile.step->base(), 1e-5));
       const auto modelled = EnginesOf(device, profile.workload, fit.Values());
-      CHECK(run->modelled.base() ==
-            doctest::Approx(modelled->step->base()).epsilon(1e-6));
+      CHECK(run->modelled.base() == Near(modelled->step->base(), 1e-6));
       ++compared;
     }
     CHECK(compared == 4);

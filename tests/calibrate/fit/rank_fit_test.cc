@@ -18,7 +18,7 @@
 #include "model/error.h"
 #include "model/offload.h"
 #include "model/presets.h"
-#include "tests/calibrate/fit/near.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -357,7 +357,7 @@ TEST_CASE("adapters that are units of their own cost their host's time") {
   // 2 layers, 2 adapters, 2 matrices, 4 times, 2 micro-batches.
   CHECK(exposed(model::Shard::kFsdp, true) -
             exposed(model::Shard::kFsdp, false) ==
-        doctest::Approx(2 * 2 * 2 * 4 * 2 * 0.3e-3).epsilon(1e-9));
+        Near(2 * 2 * 2 * 4 * 2 * 0.3e-3));
   CHECK(exposed(model::Shard::kZero3, true) ==
         exposed(model::Shard::kZero3, false));
 }

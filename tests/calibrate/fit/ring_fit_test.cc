@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "model/error.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -27,9 +28,8 @@ std::vector<TimedAllReduce> Times(double latency_s, double link) {
 
 TEST_CASE("a ring is found again from its times") {
   const auto ring = FitRing(Times(3e-4, 1.2e8)).ring;
-  CHECK(ring.step_latency.base() ==
-        doctest::Approx(3e-4).epsilon(1e-9).scale(0));
-  CHECK(ring.link.base() == doctest::Approx(1.2e8).epsilon(1e-9));
+  CHECK(ring.step_latency.base() == Near(3e-4));
+  CHECK(ring.link.base() == Near(1.2e8));
 }
 
 TEST_CASE("no latency is no negative latency") {
@@ -53,9 +53,7 @@ TEST_CASE("how sure a ring is, by hand") {
       {2, model::Byte(1e6), model::Second(0.012)},
       {2, model::Byte(2e6), model::Second(0.022)}};
   const RingFit fit = FitRing(times);
-  const auto near = [](double value) {
-    return doctest::Approx(value).epsilon(1e-3).scale(0);
-  };
+  const auto near = [](double value) { return Near(value, 1e-3); };
   CHECK(fit.ring.step_latency.base() == near(1e-3));
   CHECK(fit.ring.link.base() == near(1e8));
   CHECK(fit.scatter == near(0.05));

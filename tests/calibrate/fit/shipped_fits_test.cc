@@ -31,6 +31,7 @@
 #include "hardware/models/device_models.h"
 #include "model/kernels.h"
 #include "model/units.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 
 namespace trainfare::calibrate {
@@ -186,9 +187,9 @@ TEST_CASE("shipped fits are of the model that ships" *
       CHECK(Describe(row.workload) == run.workload);
       CHECK(row.assumed == run.assumed);
       CHECK(model::ToSeconds(row.measured) ==
-            doctest::Approx(model::ToSeconds(run.measured)));
+            Near(model::ToSeconds(run.measured), 1e-5));
       CHECK(model::ToSeconds(ModelledBy(fit, device, found->second)) ==
-            doctest::Approx(model::ToSeconds(run.modelled)).epsilon(1e-6));
+            Near(model::ToSeconds(run.modelled), 1e-6));
       ++compared;
     }
   }

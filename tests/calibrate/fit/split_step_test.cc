@@ -6,7 +6,7 @@
 
 #include "calibrate/fit/rank_step.h"
 #include "model/presets.h"
-#include "tests/calibrate/fit/near.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {

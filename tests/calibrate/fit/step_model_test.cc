@@ -7,6 +7,7 @@
 #include "hardware/models/device_models.h"
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -58,8 +59,7 @@ void CheckGradient(const Device& device, const model::Workload& workload) {
   CHECK(std::isinf(exact[Quantity::kKernel]));
   for (size_t q = 0; q < static_cast<size_t>(Quantity::kKernel); ++q) {
     CAPTURE(q);
-    CHECK(exact.log_time[q] ==
-          doctest::Approx(plain.log_time[q]).epsilon(1e-12));
+    CHECK(exact.log_time[q] == Near(plain.log_time[q], 1e-12));
     for (size_t i = 0; i < infos.size(); ++i) {
       CAPTURE(infos[i].name);
       constexpr double kStep = 1e-6;
@@ -88,15 +88,14 @@ TEST_CASE("a kernel by itself has a fixed cost of its own") {
   const KernelModel model(device, Stream(device));
   REQUIRE(model.positions() == positions.size());
   const LogTimes times = model.Evaluate(positions);
-  CHECK(std::exp(times[Quantity::kKernel]) ==
-        doctest::Approx(164e-6).epsilon(1e-9).scale(0));
+  CHECK(std::exp(times[Quantity::kKernel]) == Near(164e-6));
   CHECK(model.EvaluateValues(positions)[Quantity::kKernel] ==
-        doctest::Approx(times[Quantity::kKernel]).epsilon(1e-12));
+        Near(times[Quantity::kKernel], 1e-12));
   const auto gradient = times.GradientOf(Quantity::kKernel);
-  CHECK(gradient[parameters] == doctest::Approx(4.0 / 164.0).epsilon(1e-9));
+  CHECK(gradient[parameters] == Near(4.0 / 164.0));
   CHECK(gradient[hardware::models::kCpuKernelOverhead] == 0.0);
   CHECK(gradient[hardware::models::kCpuBandwidthEfficiency] ==
-        doctest::Approx(-160.0 / 164.0).epsilon(1e-9));
+        Near(-160.0 / 164.0));
   CHECK(std::isinf(times[Quantity::kStep]));
   // On a GPU it may have waited for the host.
   const Device& gpu = hardware::DeviceCatalog::Shipped().Find("v100_sxm2_16gb");
@@ -104,8 +103,8 @@ TEST_CASE("a kernel by itself has a fixed cost of its own") {
   CHECK(KernelModel(gpu, Stream(gpu)).positions() == of_gpu.size() + 1);
   const hardware::ParameterInfo& overhead =
       of_gpu[hardware::models::kGpuKernelOverhead];
-  CHECK(overhead.prior == doctest::Approx(5.5e-6).scale(0));
-  CHECK(overhead.Alone().prior == doctest::Approx(15e-6).scale(0));
+  CHECK(overhead.prior == Near(5.5e-6, 1e-5));
+  CHECK(overhead.Alone().prior == Near(15e-6, 1e-5));
   CHECK_THROWS_AS(KernelModel(hardware::DeviceCatalog::Shipped().Find("tpu_v3"),
                               Stream(gpu)),
                   model::InputError);

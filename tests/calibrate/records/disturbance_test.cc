@@ -7,6 +7,7 @@
 #include "calibrate/records/measured_observations.h"
 #include "calibrate/records/repeated_runs.h"
 #include "model/presets.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -39,10 +40,10 @@ TEST_CASE("the noise of a disturbed run is what its threads waited, or more") {
   // By hand: 0.6 s of 3 s on each of two processors are 10
   // %; beside 5 % of model error a sigma of 11.2 %, a fifth of the weight.
   CHECK(std::hypot(DisturbanceNoise(Run(1, 0.10, true, 1.0)), 0.05) ==
-        doctest::Approx(0.1118).epsilon(1e-3));
+        Near(0.1118, 1e-3));
   // Equal samples: the disturbance is all the noise there is.
   CHECK(ObservationsOf(Run(1, 0.25, true, 1.0)).front().relative_noise ==
-        doctest::Approx(0.25));
+        Near(0.25, 1e-5));
   CHECK(ObservationsOf(Run(1, 0.25, false, 1.0)).front().relative_noise == 0.0);
 }
 
@@ -75,7 +76,7 @@ TEST_CASE("a machine's drift is that of the run that repeats the worst") {
   CHECK(drift->workload.batch == 2);
   CHECK(model::ToSeconds(drift->least) == 2.0);
   CHECK(model::ToSeconds(drift->greatest) == 2.5);
-  CHECK(drift->share() == doctest::Approx(0.25));
+  CHECK(drift->share() == Near(0.25, 1e-5));
 }
 
 TEST_CASE("a disturbance in words") {

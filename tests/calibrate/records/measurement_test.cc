@@ -14,6 +14,7 @@
 #include "model/validate.h"
 #include "tests/calibrate/records/replaced.h"
 #include "tests/model/walk_fields.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::calibrate {
@@ -72,9 +73,8 @@ TEST_CASE("a run becomes medians of the steps that are not warm-up") {
   CHECK(observations[3].quantity == Quantity::kOptimizer);
   CHECK(model::ToSeconds(observations[3].measured) == 0.05);
   // Deviations from 0.70: 0.01, 0.03, 0; MAD 0.01.
-  CHECK(
-      observations[0].relative_noise ==
-      doctest::Approx(1.4826 * 1.25331 * 0.01 / 1.73205 / 0.70).epsilon(1e-4));
+  CHECK(observations[0].relative_noise ==
+        Near(1.4826 * 1.25331 * 0.01 / 1.73205 / 0.70, 1e-4));
 }
 
 TEST_CASE("a record says what of its run is assumed") {
@@ -196,7 +196,7 @@ TEST_CASE("a record says whether something else took time from its run") {
   const MeasuredRun busy = run(R"("disturbed": true, "host_load": )"
                                R"({"wall_s": 3.0, "waited_s": 0.6}, )");
   CHECK(busy.disturbed);
-  CHECK(*busy.waited_share == doctest::Approx(0.1));
+  CHECK(*busy.waited_share == Near(0.1, 1e-5));
   CHECK_FALSE(run(R"("disturbed": true, "host_load": {"wall_s": 3.0}, )")
                   .waited_share.has_value());
   CHECK_THROWS_AS(run(R"("host_load": {"wall_s": 3.0, "waited_s": -1}, )"),

@@ -17,6 +17,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/validate.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::calibrate {
@@ -218,11 +219,10 @@ TEST_CASE("what one run leaves unknown nearby, by hand") {
   Planner planner(device, options);
   Fit exact = PriorFit(device);
   std::fill(exact.covariance.begin(), exact.covariance.end(), 0.0);
-  CHECK(planner.ExpectedInterval(exact) ==
-        doctest::Approx(1.28155 * 0.1).epsilon(1e-4));
+  CHECK(planner.ExpectedInterval(exact) == Near(1.28155 * 0.1, 1e-4));
   planner.Done(run);
   CHECK(planner.ExpectedInterval(exact) ==
-        doctest::Approx(1.28155 * std::sqrt(0.0064627)).epsilon(1e-4));
+        Near(1.28155 * std::sqrt(0.0064627), 1e-4));
 }
 
 TEST_CASE("what is asked by default is what people fine-tune") {
@@ -323,7 +323,7 @@ TEST_CASE("what a run will tell of the parameters, by hand") {
   const double v = variance(before);
   // Model error of 10 %, noise of 2 %.
   const double left = v - v * v / (v + 0.01 + 0.0004);
-  CHECK(variance(after) == doctest::Approx(left).epsilon(1e-9));
+  CHECK(variance(after) == Near(left));
 }
 
 // A machine that is slower than expected gets through half of a plan. What that
@@ -386,7 +386,7 @@ TEST_CASE("half of a plan made ahead tells what products do") {
     const double got =
         model::ToSeconds(PartOf(model.Time(fit.Values()), Quantity::kStep));
     CAPTURE(model::ToText(precision));
-    CHECK(got == doctest::Approx(wanted).epsilon(0.03));
+    CHECK(got == Near(wanted, 0.03));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "model/units.h"
 #include "model/workload.h"
 #include "tests/calibrate/session/fake_trainer.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -35,11 +36,9 @@ TEST_CASE("several ranks are timed, fitted and kept beside the runs of one" *
   const RankFit& two = result.fit->ranks.front();
   CHECK(two.network.ranks == 2);
   CHECK(two.backend == "gloo");
-  CHECK(two.network.alone.ring.step_latency.base() ==
-        doctest::Approx(1e-4).epsilon(1e-6));
-  CHECK(two.network.alone.ring.link.base() ==
-        doctest::Approx(2e9).epsilon(1e-6));
-  CHECK(two.network.speed == doctest::Approx(0.8));
+  CHECK(two.network.alone.ring.step_latency.base() == Near(1e-4, 1e-6));
+  CHECK(two.network.alone.ring.link.base() == Near(2e9, 1e-6));
+  CHECK(two.network.speed == Near(0.8, 1e-5));
   CHECK(two.ranks_per_device == 2);
   CHECK(two.all_reduces.size() == 8);
   CHECK_FALSE(two.runs.empty());
@@ -88,8 +87,8 @@ TEST_CASE(
   REQUIRE(network.all_gather.has_value());
   REQUIRE(network.reduce_scatter.has_value());
   // A factor of half an all-reduce's time.
-  CHECK(network.all_gather->factor == doctest::Approx(1.2).epsilon(1e-6));
-  CHECK(network.reduce_scatter->factor == doctest::Approx(1.5).epsilon(1e-6));
+  CHECK(network.all_gather->factor == Near(1.2, 1e-6));
+  CHECK(network.reduce_scatter->factor == Near(1.5, 1e-6));
   std::map<model::Shard, int> runs;
   const Measurements all = ReadMeasurements(result.records_path);
   CHECK(all.collectives.size() == 3 * 8);

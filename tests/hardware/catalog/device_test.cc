@@ -14,6 +14,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 #include "tests/units.h"
 
@@ -116,8 +117,7 @@ TEST_CASE("datasheet anchors") {
   CHECK(FormatComputeRate(*h200.MatrixPeak(model::Precision::kBf16)) ==
         "989 TFLOP/s");
   CHECK(h200.cores == 132);
-  CHECK((*h200.peak.bf16 / h200.memory_bandwidth).base() ==
-        doctest::Approx(206.04).epsilon(1e-4));
+  CHECK((*h200.peak.bf16 / h200.memory_bandwidth).base() == Near(206.04, 1e-4));
 
   // 900 GB/s, where a published table prints 1750.
   CHECK(FormatBandwidth(catalog.Find("v100_pcie_16gb").memory_bandwidth) ==
@@ -133,7 +133,7 @@ TEST_CASE("datasheet anchors") {
   CHECK(trainium.static_shapes);
   CHECK(trainium.systolic_rows == 128);
   CHECK((*trainium.peak.bf16 / trainium.memory_bandwidth).base() ==
-        doctest::Approx(231.707).epsilon(1e-5));
+        Near(231.707, 1e-5));
   CHECK_FALSE(trainium.max_power.has_value());
   CHECK_FALSE(trainium.inference_only);
   CHECK(catalog.Find("inferentia2").inference_only);

@@ -7,6 +7,7 @@
 #include "hardware/catalog/price.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 #include "tests/units.h"
 
@@ -64,12 +65,11 @@ TEST_CASE("Google's catalog: everything dropped is counted" *
   const Price* price = FindPrice(imported, "a2-highgpu-1g", "us-central1");
   REQUIRE(price != nullptr);
   CHECK(model::ToDollarsPerHour(*price->on_demand) ==
-        doctest::Approx(2.93391 + 0.73948).scale(0).epsilon(1e-6));
+        Near(2.93391 + 0.73948, 1e-6));
   // Whole price on the accelerator's row, 0 on the host's.
   price = FindPrice(imported, "a4-highgpu-8g", "us-central1");
   REQUIRE(price != nullptr);
-  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
-        doctest::Approx(90.216).scale(0).epsilon(1e-4));
+  CHECK(model::ToDollarsPerHour(*price->on_demand) == Near(90.216, 1e-4));
   // Both were rejected in all zones of this region.
   CHECK(FindPrice(imported, "a2-ultragpu-1g", "us-central1") == nullptr);
   for (const Price& each : imported.prices.prices) {
@@ -112,8 +112,7 @@ TEST_CASE("Azure's lines of 11 fields are read" *
                                    {"instance not in the catalog", 216}});
   const Price* price = FindPrice(imported, "Standard_NC6s_v3", "eastus");
   REQUIRE(price != nullptr);
-  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
-        doctest::Approx(3.06).scale(0).epsilon(1e-9));
+  CHECK(model::ToDollarsPerHour(*price->on_demand) == Near(3.06));
   CHECK(price->spot_low.has_value());
   price = FindPrice(imported, "Standard_ND96isr_H200_v5", "westus3");
   REQUIRE(price != nullptr);
@@ -165,10 +164,8 @@ TEST_CASE("the shipped prices of clouds that are named are their catalogs'" *
       const auto per_hour = [](const auto& one) {
         return one ? model::ToDollarsPerHour(*one) : 0.0;
       };
-      CHECK(per_hour(read->on_demand) ==
-            doctest::Approx(per_hour(price.on_demand)).epsilon(1e-9));
-      CHECK(per_hour(read->spot_low) ==
-            doctest::Approx(per_hour(price.spot_low)).epsilon(1e-9));
+      CHECK(per_hour(read->on_demand) == Near(per_hour(price.on_demand)));
+      CHECK(per_hour(read->spot_low) == Near(per_hour(price.spot_low)));
     }
   }
 }
@@ -299,10 +296,8 @@ TEST_CASE("a host and its accelerator meet in the same zone only") {
   CHECK(imported.used == 3);
   const Price* price = FindPrice(imported, "n1-standard-8+1xT4", "r");
   REQUIRE(price != nullptr);
-  CHECK(model::ToDollarsPerHour(*price->on_demand) ==
-        doctest::Approx(0.73).scale(0).epsilon(1e-12));
-  CHECK(model::ToDollarsPerHour(*price->spot_low) ==
-        doctest::Approx(0.30).scale(0).epsilon(1e-12));
+  CHECK(model::ToDollarsPerHour(*price->on_demand) == Near(0.73, 1e-12));
+  CHECK(model::ToDollarsPerHour(*price->spot_low) == Near(0.30, 1e-12));
   price = FindPrice(imported, "tpu-v2-8", "r");
   REQUIRE(price != nullptr);
   CHECK_FALSE(price->spot_low.has_value());

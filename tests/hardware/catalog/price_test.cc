@@ -12,6 +12,7 @@
 #include "hardware/files/unit_text.h"
 #include "model/error.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 
 namespace trainfare::hardware {
@@ -26,7 +27,7 @@ double PerHour(const std::optional<model::UsdPerSecond<>>& price) {
 
 // Equal to half a unit of the last digit that the table prints.
 void CheckPrinted(double actual, double printed) {
-  CHECK(actual == doctest::Approx(printed).scale(0).epsilon(1e-4));
+  CHECK(actual == Near(printed, 1e-4));
 }
 
 }  // namespace
@@ -90,8 +91,7 @@ TEST_CASE("Google's price is host and accelerator together") {
   // 2.93391 for the accelerator and 0.73948 for the host.
   const Price price =
       *PriceCatalog::Shipped().Find("gcp", "a2-highgpu-1g", "us-central1");
-  CHECK(PerHour(price.on_demand) ==
-        doctest::Approx(3.673).scale(0).epsilon(2e-4));
+  CHECK(PerHour(price.on_demand) == Near(3.673, 2e-4));
   // Everything stands on the accelerator here.
   CheckPrinted(PerHour(PriceCatalog::Shipped()
                            .Find("gcp", "a4-highgpu-8g", "us-central1")
@@ -162,10 +162,8 @@ TEST_CASE("the shipped prices are those of the quick table" *
     if (cloud == "azure" && high == on_demand) low.reset();
     CHECK(price->spot_low.has_value() == low.has_value());
     if (low && high) {
-      CHECK(PerHour(price->spot_low) ==
-            doctest::Approx(*low).scale(0).epsilon(5e-4));
-      CHECK(PerHour(price->spot_high) ==
-            doctest::Approx(*high).scale(0).epsilon(5e-4));
+      CHECK(PerHour(price->spot_low) == Near(*low, 5e-4));
+      CHECK(PerHour(price->spot_high) == Near(*high, 5e-4));
       CHECK(price->spot_derived ==
             field(row, "spot_source").starts_with("derived"));
     }
@@ -192,8 +190,7 @@ TEST_CASE("prices survive being written and read") {
       CHECK(a.region == b.region);
       CHECK(a.on_demand.has_value() == b.on_demand.has_value());
       if (a.on_demand) {
-        CHECK(PerHour(a.on_demand) ==
-              doctest::Approx(PerHour(b.on_demand)).scale(0).epsilon(1e-9));
+        CHECK(PerHour(a.on_demand) == Near(PerHour(b.on_demand)));
       }
       CHECK(a.spot_low.has_value() == b.spot_low.has_value());
       CHECK(a.spot_derived == b.spot_derived);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware {
@@ -16,7 +17,7 @@ void CheckParsed(const char* text, double base) {
   CAPTURE(text);
   const std::optional<Q> parsed = ParseQuantity<Q>(text);
   REQUIRE(parsed.has_value());
-  CHECK(parsed->base() == doctest::Approx(base).scale(0).epsilon(1e-12));
+  CHECK(parsed->base() == Near(base, 1e-12));
 }
 
 template <class Q>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/error.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware {
@@ -127,8 +128,7 @@ TEST_CASE("values arrive with their units") {
   CHECK(root.Text("name") == "H200");
   const Reader memory = root.Map("memory");
   CHECK(memory.Bytes("capacity") == model::GB(141));
-  CHECK(memory.Bandwidth("bandwidth").base() ==
-        doctest::Approx(4.8e12).epsilon(1e-12));
+  CHECK(memory.Bandwidth("bandwidth").base() == Near(4.8e12, 1e-12));
   CHECK(root.Time("latency", Reader::Sign::kZeroOrMore).base() == 0.0);
   CHECK(root.Flag("static"));
   CHECK(root.Integers("sizes", 1, 100) == std::vector<int64_t>{16, 32});
@@ -137,10 +137,9 @@ TEST_CASE("values arrive with their units") {
   CHECK(root.Date("date") == "2026-05-20");
   CHECK(root.Quantity<model::FlopsPerSecond<>>("peak") ==
         model::TFlopPerSecond(989));
-  CHECK(root.Power("power").base() == doctest::Approx(700).epsilon(1e-12));
-  CHECK(root.Price("price").base() == doctest::Approx(0.01).epsilon(1e-12));
-  CHECK(root.Frequency("clock").base() ==
-        doctest::Approx(1.98e9).epsilon(1e-12));
+  CHECK(root.Power("power").base() == Near(700, 1e-12));
+  CHECK(root.Price("price").base() == Near(0.01, 1e-12));
+  CHECK(root.Frequency("clock").base() == Near(1.98e9, 1e-12));
   CHECK(root.Energy("energy") == model::KilowattHours(2));
   CHECK(root.Money("money") == model::Dollars(3));
   CHECK_NOTHROW(root.Finish());

@@ -5,6 +5,7 @@
 #include "hardware/models/dataflow.h"
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -56,14 +57,10 @@ TEST_CASE("a stretch of a wafer, worked by hand") {
                            BertLarge(1024, model::Precision::kFp16),
                            kernels,
                            DataflowNumbers());
-  CHECK(model::ToMilliseconds(step.forward.matrix) ==
-        doctest::Approx(533.3333).epsilon(1e-6));
-  CHECK(model::ToMilliseconds(step.forward.memory) ==
-        doctest::Approx(50.0).epsilon(1e-9));
-  CHECK(model::ToMilliseconds(step.forward.overhead) ==
-        doctest::Approx(0.010).epsilon(1e-9));
-  CHECK(model::ToMilliseconds(step.total()) ==
-        doctest::Approx(584.3433).epsilon(1e-6));
+  CHECK(model::ToMilliseconds(step.forward.matrix) == Near(533.3333, 1e-6));
+  CHECK(model::ToMilliseconds(step.forward.memory) == Near(50.0));
+  CHECK(model::ToMilliseconds(step.forward.overhead) == Near(0.010));
+  CHECK(model::ToMilliseconds(step.total()) == Near(584.3433, 1e-6));
 }
 
 TEST_CASE("weights stream where they can come from outside") {
@@ -97,7 +94,7 @@ TEST_CASE("a small batch waits for the stream, a large one for the chip") {
   CHECK(step(4096).backward.memory < step(4096).backward.matrix);
   // The rate is steady: twice the samples of a large batch, twice the compute.
   CHECK(step(8192).backward.matrix.base() ==
-        doctest::Approx(2 * step(4096).backward.matrix.base()).epsilon(1e-3));
+        Near(2 * step(4096).backward.matrix.base(), 1e-3));
 }
 
 }  // namespace trainfare::hardware::models

@@ -7,6 +7,7 @@
 
 #include "hardware/models/compiled_graph.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware {
@@ -162,10 +163,8 @@ TEST_CASE("accumulation repeats the passes, not the update") {
     const auto once = StepOf(device, w, Priors(kind));
     w.accumulation = 4;
     const auto four = StepOf(device, w, Priors(kind));
-    CHECK(four.forward.total().base() ==
-          doctest::Approx(4 * once.forward.total().base()).epsilon(1e-9));
-    CHECK(four.optimizer.total().base() ==
-          doctest::Approx(once.optimizer.total().base()).epsilon(1e-9));
+    CHECK(four.forward.total().base() == Near(4 * once.forward.total().base()));
+    CHECK(four.optimizer.total().base() == Near(once.optimizer.total().base()));
   }
 }
 
@@ -176,10 +175,8 @@ TEST_CASE("a pass is its head, layers and embeddings") {
     const auto whole = [](const PassUnits<double>& units) {
       return (units.head + units.layer * 12.0 + units.embeddings).base();
     };
-    CHECK(whole(step.backward_units) ==
-          doctest::Approx(step.backward.total().base()).epsilon(1e-9));
-    CHECK(whole(step.forward_units) ==
-          doctest::Approx(step.forward.total().base()).epsilon(1e-9));
+    CHECK(whole(step.backward_units) == Near(step.backward.total().base()));
+    CHECK(whole(step.forward_units) == Near(step.forward.total().base()));
   }
 }
 
@@ -212,12 +209,10 @@ TEST_CASE("a product on a processor, worked by hand") {
       model::Phase::kForward,
       kernel,
       p);
-  CHECK(model::ToMicroseconds(time.compute) ==
-        doctest::Approx(37.748736).epsilon(1e-9));
+  CHECK(model::ToMicroseconds(time.compute) == Near(37.748736));
   CHECK(model::ToMicroseconds(time.memory) ==
-        doctest::Approx(0.5 * (18.874368 + 0.256406)).epsilon(1e-5));
-  CHECK(model::ToMicroseconds(time.total()) ==
-        doctest::Approx(52.314123).epsilon(1e-6));
+        Near(0.5 * (18.874368 + 0.256406), 1e-5));
+  CHECK(model::ToMicroseconds(time.total()) == Near(52.314123, 1e-6));
 }
 
 TEST_CASE("lengths that a device compiles need a time that somebody knows") {
@@ -342,10 +337,7 @@ TEST_CASE("Muon's products are in bf16 beside a step in fp32") {
     // Parameters are in fp32 under autocast, too.
     const double wide = model::ToSeconds(update(model::Precision::kFp32));
     CHECK(wide > 0);
-    CHECK(wide ==
-          doctest::Approx(model::ToSeconds(update(model::Precision::kBf16)))
-              .epsilon(1e-9)
-              .scale(0));
+    CHECK(wide == Near(model::ToSeconds(update(model::Precision::kBf16))));
   }
   Device without = RoundDevice(DeviceKind::kGpu);
   without.peak.bf16 = std::nullopt;
@@ -449,7 +441,7 @@ TEST_CASE("kernels by themselves add up to the step, where nothing overlaps") {
     return step.forward.total() + step.backward.total() +
            step.optimizer.total();
   };
-  CHECK(sum_of(cpu) / phases_of(cpu) == doctest::Approx(1.0).epsilon(1e-12));
+  CHECK(sum_of(cpu) / phases_of(cpu) == Near(1.0, 1e-12));
   // On a GPU a kernel is not faster by itself than its launch, so the sum is
   // the step's at least; a full queue hides launches.
   CHECK(sum_of(gpu) / phases_of(gpu) >= 1.0 - 1e-9);

@@ -14,6 +14,7 @@
 #include "model/memory.h"
 #include "model/presets.h"
 #include "model/split.h"
+#include "tests/near.h"
 
 namespace trainfare::hardware {
 namespace {
@@ -119,7 +120,7 @@ TEST_CASE("cores share what ranks share") {
       4 * model::TotalParameters(model::FindArchitecture("bert-base-cased")));
   CHECK(held(model::Shard::kNone, "optimizer state") == 2 * 2 * bytes);
   CHECK(held(model::Shard::kZero3, "optimizer state") ==
-        doctest::Approx(2 * bytes / 2).epsilon(0.01));
+        Near(2 * bytes / 2, 0.01));
 }
 
 TEST_CASE("what does not fit is computed anew, as little as must be") {
@@ -135,8 +136,7 @@ TEST_CASE("what does not fit is computed anew, as little as must be") {
     CHECK(plan.anew < 1.0);
     // Memory is full exactly where something is computed anew.
     if (plan.anew > 0) {
-      CHECK(plan.needed.total() / plan.capacity ==
-            doctest::Approx(1.0).epsilon(1e-6));
+      CHECK(plan.needed.total() / plan.capacity == Near(1.0, 1e-6));
     }
     last = plan.anew;
   }
@@ -214,11 +214,11 @@ TEST_CASE("an allocator holds gaps beyond tensors, by hand") {
     const model::MemoryEstimate needed = PlanMemory(device, w).needed;
     return needed.in_gaps / needed.without_context();
   };
-  CHECK(share() == doctest::Approx(0.04));
+  CHECK(share() == Near(0.04, 1e-5));
   w.gradient_checkpointing = true;
-  CHECK(share() == doctest::Approx(0.17));
+  CHECK(share() == Near(0.17, 1e-5));
   w.checkpointed_blocks = 4;
-  CHECK(share() == doctest::Approx(0.04));
+  CHECK(share() == Near(0.04, 1e-5));
   w.stack.fusion = model::Fusion::kXla;
   CHECK(share() == 0.0);
 }

@@ -7,6 +7,7 @@
 #include "model/memory.h"
 #include "model/presets.h"
 #include "model/stack_rules.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -46,7 +47,7 @@ TEST_CASE("products are padded to the array") {
   CHECK(SystolicShare({192, 32, 32, 64}, 128, 128) == 0.125);
   // A vocabulary of 28996 is padded to 227 columns of 128.
   CHECK(SystolicShare({1, 512, 28996, 768}, 128, 128) ==
-        doctest::Approx(28996.0 / 29056.0).epsilon(1e-12));
+        Near(28996.0 / 29056.0, 1e-12));
   CHECK(SystolicShare({1, 5, 5, 5}, 0, 0) == 1.0);
 }
 
@@ -67,16 +68,13 @@ TEST_CASE("a product on two cores, worked by hand") {
   const model::Workload w = Bert(32, model::Fusion::kCompiled);
   const StepTime<double> step =
       SystolicStep<double>(TpuV2(), w, kernels, SystolicNumbers());
-  CHECK(model::ToMilliseconds(step.forward.matrix) ==
-        doctest::Approx(6.72256).epsilon(1e-5));
+  CHECK(model::ToMilliseconds(step.forward.matrix) == Near(6.72256, 1e-5));
   // Each core reads all weights, 4.719 MB, and half of the activations,
   // 62.915 MB, at 175 GB/s: 386.478 us, of which half is hidden.
-  CHECK(model::ToMicroseconds(step.forward.memory) ==
-        doctest::Approx(193.239).epsilon(1e-5));
-  CHECK(model::ToMicroseconds(step.forward.overhead) ==
-        doctest::Approx(3.0).epsilon(1e-9));
+  CHECK(model::ToMicroseconds(step.forward.memory) == Near(193.239, 1e-5));
+  CHECK(model::ToMicroseconds(step.forward.overhead) == Near(3.0));
   CHECK(model::ToMilliseconds(step.total()) ==
-        doctest::Approx(6.72256 + 0.193239 + 0.003 + 100).epsilon(1e-6));
+        Near(6.72256 + 0.193239 + 0.003 + 100, 1e-6));
 }
 
 // docs/models/tpu.md, "Softmax".
@@ -101,7 +99,7 @@ TEST_CASE("softmax of attention takes the vector unit, worked by hand") {
                            kernels,
                            p);
   CHECK(model::ToMilliseconds(step.total()) ==
-        doctest::Approx(1.17418 + 2.27273 + 0.003).epsilon(1e-5));
+        Near(1.17418 + 2.27273 + 0.003, 1e-5));
 }
 
 TEST_CASE("an eager stack is traced on the host, a compiled one is not") {
@@ -147,15 +145,14 @@ TEST_CASE("the compiler fuses an optimizer however it is written") {
   };
   const double fused = memory(model::OptimizerImplementation::kFused);
   CHECK(memory(model::OptimizerImplementation::kMultiTensor) ==
-        doctest::Approx(fused).epsilon(1e-4));
-  CHECK(memory(model::OptimizerImplementation::kForLoop) ==
-        doctest::Approx(fused).epsilon(1e-3));
+        Near(fused, 1e-4));
+  CHECK(memory(model::OptimizerImplementation::kForLoop) == Near(fused, 1e-3));
 }
 
 TEST_CASE("the busiest of two cores has whole sequences, and every parameter") {
   model::Workload w = Bert(3, model::Fusion::kCompiled);
   CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kForward) ==
-        doctest::Approx(2.0 / 3.0));
+        Near(2.0 / 3.0, 1e-5));
   CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kOptimizer) == 1.0);
   w.batch = 1;
   CHECK(ShareOfBusiestCore(TpuV2(), w, model::Phase::kForward) == 1.0);
@@ -171,7 +168,7 @@ TEST_CASE("the busiest of two cores has whole sequences, and every parameter") {
     return ToSeconds(step.optimizer.total());
   };
   CHECK(update(1) > 0);
-  CHECK(update(2) == doctest::Approx(update(1)).epsilon(1e-12));
+  CHECK(update(2) == Near(update(1), 1e-12));
 }
 
 // docs/models/tpu.md, "What fits": the outcomes printed for one core, half of a

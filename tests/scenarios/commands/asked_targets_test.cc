@@ -12,6 +12,7 @@
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"
 #include "scenarios/report/json.h"
+#include "tests/near.h"
 #include "tests/scenarios/commands/predicted.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -29,9 +30,7 @@ TEST_CASE("an instance brings its device, its count and its price") {
   const double hours =
       std::max(60.0, std::ceil(p.at("run_time_s").get<double>())) / 3600.0;
   CHECK(p.at("cost_usd").get<double>() ==
-        doctest::Approx(hours *
-                        json.at("price").at("price_usd_per_hour").get<double>())
-            .epsilon(1e-9));
+        Near(hours * json.at("price").at("price_usd_per_hour").get<double>()));
 }
 
 TEST_CASE("several hosts are several instances, by their network") {
@@ -50,8 +49,7 @@ TEST_CASE("several hosts are several instances, by their network") {
   CHECK(two_report.headline[0].find("of 2 x aws/p5.48xlarge") !=
         std::string::npos);
   CHECK(two.at("price").at("price_usd_per_hour").get<double>() ==
-        doctest::Approx(
-            2 * one.at("price").at("price_usd_per_hour").get<double>()));
+        Near(2 * one.at("price").at("price_usd_per_hour").get<double>(), 1e-5));
   options.network = "100 Gbit/s";
   const Json slow = Json::parse(Predict(options).json);
   CHECK(slow.at("predictions")[0].at("step_time_s") >
@@ -86,8 +84,7 @@ TEST_CASE("each host of a slice is paid for, and has memory of its own") {
   CHECK(four.at("hosts") == 4);
   CHECK(report.headline[0].find("of 4 x gcp/tpu-v6e-8") != std::string::npos);
   CHECK(four.at("price").at("price_usd_per_hour").get<double>() ==
-        doctest::Approx(
-            4 * one.at("price").at("price_usd_per_hour").get<double>()));
+        Near(4 * one.at("price").at("price_usd_per_hour").get<double>(), 1e-5));
   // What joins them is no network.
   CHECK_FALSE(HasNote(report, "hosts over"));
 
@@ -101,9 +98,9 @@ TEST_CASE("each host of a slice is paid for, and has memory of its own") {
   for (const Json& candidate : choice.at("candidates")) {
     if (candidate.at("hosts") != 4) continue;
     ++among_four;
-    CHECK(candidate.at("cost_usd").get<double>() ==
-          doctest::Approx(
-              four.at("predictions").at(0).at("cost_usd").get<double>()));
+    CHECK(
+        candidate.at("cost_usd").get<double>() ==
+        Near(four.at("predictions").at(0).at("cost_usd").get<double>(), 1e-5));
   }
   CHECK(among_four == 1);
 }

@@ -7,6 +7,7 @@
 
 #include "calibrate/records/statistics.h"
 #include "hardware/catalog/instance.h"
+#include "tests/near.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -40,8 +41,8 @@ TEST_CASE("the odds of two are those of the difference of their logarithms") {
   const double expected =
       0.5 * std::erfc(-std::log(120.0 / 100.0) / spread / std::sqrt(2.0));
   // Three standard errors of a share of the draws.
-  CHECK(BestOf(two[0]) == doctest::Approx(expected).epsilon(0.04));
-  CHECK(BestOf(two[0]) + BestOf(two[1]) == doctest::Approx(1.0));
+  CHECK(BestOf(two[0]) == Near(expected, 0.04));
+  CHECK(BestOf(two[0]) + BestOf(two[1]) == Near(1.0, 1e-5));
   CHECK(two[0].limits_probability == 1.0);
 }
 
@@ -58,8 +59,7 @@ TEST_CASE("a limit at the figure itself is met in half of the draws") {
   RecommendOptions options;
   options.deadline = model::Seconds<>(100.0);
   SetOdds(options, one);
-  CHECK(one[0].limits_probability.value_or(0) ==
-        doctest::Approx(0.5).epsilon(0.07));
+  CHECK(one[0].limits_probability.value_or(0) == Near(0.5, 0.07));
   CHECK(one[0].best_probability == one[0].limits_probability);
 }
 
@@ -93,12 +93,12 @@ TEST_CASE("the next calibration is the one that saves most beyond its price") {
   CHECK(next->on == &InstanceOf("aws/g5.xlarge"));
   // 120 s at $0.6 an hour, of a run without start-up.
   CHECK(next->time == model::Second(120.0));
-  CHECK(ToDollars(next->cost) == doctest::Approx(0.02));
+  CHECK(ToDollars(next->cost) == Near(0.02, 1e-5));
   // rho of a step known to 31.6 % that becomes known to 5 %.
   const double sigma = std::log(1.5) / calibrate::kNormalQuantile90;
   const double rho = std::sqrt(1.0 - 0.05 * 0.05 / (sigma * sigma));
   CHECK(next->best_probability ==
-        doctest::Approx(0.5 + std::asin(rho) / std::numbers::pi).epsilon(0.04));
+        Near(0.5 + std::asin(rho) / std::numbers::pi, 0.04));
   CHECK(ToDollars(next->saved.value_or(model::Usd<>())) > 5.0);
   CHECK(Words(*next, two[0])
             .starts_with("one calibration on aws/g5.xlarge ($0.02, 2 min) "
@@ -143,7 +143,7 @@ TEST_CASE("what could not be the choice has no odds, and takes none") {
   three[2].objection.kind = Obstacle::kMissesDeadline;
   SetOdds({}, three);
   CHECK_FALSE(three[1].best_probability.has_value());
-  CHECK(BestOf(three[0]) + BestOf(three[2]) == doctest::Approx(1.0));
+  CHECK(BestOf(three[0]) + BestOf(three[2]) == Near(1.0, 1e-5));
   // The same draws every time.
   const double first = BestOf(three[0]);
   SetOdds({}, three);

@@ -15,6 +15,7 @@
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/report/json.h"
+#include "tests/near.h"
 #include "tests/scenarios/commands/predicted.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -53,16 +54,16 @@ std::string RefusalOfMeasured(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a measured step is a time, a rate or a share of the peak") {
-  CHECK(ParseMeasured("1.5s").value == doctest::Approx(1.5));
-  CHECK(ParseMeasured("650 ms").value == doctest::Approx(0.65));
+  CHECK(ParseMeasured("1.5s").value == Near(1.5, 1e-5));
+  CHECK(ParseMeasured("650 ms").value == Near(0.65, 1e-5));
   const Measured tokens = ParseMeasured("3200tokens/s");
   CHECK(tokens.as == MeasuredAs::kTokens);
   CHECK_FALSE(tokens.of_device);
   const Measured samples = ParseMeasured("12.5 samples/s/device");
   CHECK(samples.as == MeasuredAs::kSamples);
-  CHECK(samples.value == doctest::Approx(12.5));
+  CHECK(samples.value == Near(12.5, 1e-5));
   CHECK(samples.of_device);
-  CHECK(ParseMeasured("38%").value == doctest::Approx(0.38));
+  CHECK(ParseMeasured("38%").value == Near(0.38, 1e-5));
   CHECK(RefusalOfMeasured("3200").find("; a number needs its unit") !=
         std::string::npos);
   for (const char* nonsense : {"",
@@ -94,7 +95,7 @@ TEST_CASE("a step as predicted is inside, however it was measured") {
         fmt::format("{}%", 100.0 * number("mfu"))}) {
     CAPTURE(measured);
     const Json answer = MeasuredOf(options, measured);
-    CHECK(answer.at("ratio").get<double>() == doctest::Approx(1.0));
+    CHECK(answer.at("ratio").get<double>() == Near(1.0, 1e-5));
     CHECK(answer.at("inside_80").get<bool>());
     CHECK(answer.at("inside_95").get<bool>());
     CHECK(answer.at("would_be").empty());
@@ -120,7 +121,7 @@ TEST_CASE("what would make a slow step so is predicted with that setting") {
           return other.at("settings").get<std::string>() == said;
         });
     REQUIRE(found != would_be.end());
-    CHECK(found->at("ratio").get<double>() == doctest::Approx(1.0));
+    CHECK(found->at("ratio").get<double>() == Near(1.0, 1e-5));
   }
 }
 
@@ -243,7 +244,7 @@ void CheckEverySetting(PredictOptions options) {
       if (!then.fits()) continue;
       const double said =
           OnlyPrediction(Asking(options, flags)).at("run_time_s");
-      CHECK(said == doctest::Approx(ToSeconds(then.run.total())).epsilon(1e-9));
+      CHECK(said == Near(ToSeconds(then.run.total())));
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/report/json.h"
+#include "tests/near.h"
 #include "tests/scenarios/commands/recommended.h"
 #include "tests/scenarios/hermetic.h"
 
@@ -152,9 +153,10 @@ TEST_CASE("a weighted score is of shares of the largest") {
   };
   for (const Json& candidate : in) {
     const double score = candidate.at("score");
-    CHECK(score == doctest::Approx(0.1 * time(candidate) / largest(time) +
-                                   0.5 * cost(candidate) / largest(cost) +
-                                   0.3 * energy(candidate) / largest(energy)));
+    CHECK(score == Near(0.1 * time(candidate) / largest(time) +
+                            0.5 * cost(candidate) / largest(cost) +
+                            0.3 * energy(candidate) / largest(energy),
+                        1e-5));
     CHECK(score >= winner.at("score").get<double>());
   }
 }

@@ -13,6 +13,7 @@
 #include "scenarios/report/json.h"
 #include "scenarios/report/limits.h"
 #include "scenarios/validation/error_summary.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -78,21 +79,21 @@ TEST_CASE("errors are summed up by hand") {
   const ErrorSummary s =
       Summarise({{10.0, true}, {-20.0, true}, {30.0, false}, {0.0, true}});
   CHECK(s.count == 4);
-  CHECK(s.mape == doctest::Approx(15.0).epsilon(1e-12));
-  CHECK(s.median == doctest::Approx(15.0).epsilon(1e-12));
-  CHECK(s.max == doctest::Approx(30.0).epsilon(1e-12));
-  CHECK(s.bias == doctest::Approx(5.0).epsilon(1e-12));
-  CHECK(s.coverage == doctest::Approx(75.0).epsilon(1e-12));
+  CHECK(s.mape == Near(15.0, 1e-12));
+  CHECK(s.median == Near(15.0, 1e-12));
+  CHECK(s.max == Near(30.0, 1e-12));
+  CHECK(s.bias == Near(5.0, 1e-12));
+  CHECK(s.coverage == Near(75.0, 1e-12));
   // Type 7: 0.9 of the way through 4 values is 2.7: 20 + 0.7 (30 - 20).
-  CHECK(s.p90 == doctest::Approx(27.0).epsilon(1e-12));
+  CHECK(s.p90 == Near(27.0, 1e-12));
   CHECK(Summarise({}).count == 0);
   // An interval of 95 % is another; a row may have none.
   CHECK(s.with_interval_95 == 0);
   const ErrorSummary both =
       Summarise({{10.0, true, true}, {-20.0, false, true}, {30.0, false}});
-  CHECK(both.coverage == doctest::Approx(100.0 / 3.0).epsilon(1e-12));
+  CHECK(both.coverage == Near(100.0 / 3.0, 1e-12));
   CHECK(both.with_interval_95 == 2);
-  CHECK(both.coverage_95 == doctest::Approx(100.0).epsilon(1e-12));
+  CHECK(both.coverage_95 == Near(100.0, 1e-12));
 }
 
 TEST_CASE("fitting to the rows takes a common slowdown away") {
@@ -132,8 +133,7 @@ TEST_CASE("of many workloads each is left out by what it weighs") {
   const double median = left_out.at("overall").at("median");
   CHECK(median < 5.0);
   CHECK(median ==
-        doctest::Approx(in_sample.at("overall").at("median").get<double>())
-            .epsilon(0.5));
+        Near(in_sample.at("overall").at("median").get<double>(), 0.5));
   CHECK(left_out.at("overall").at("max").get<double>() > 50.0);
   for (const Json& row : left_out.at("rows")) {
     CHECK(row.at("grade") != "measured");
@@ -464,16 +464,16 @@ TEST_CASE("power and energy stand beside the time of their run") {
   CHECK(predicted > 100);
   CHECK(predicted <= 150);
   CHECK(first.at("power_limit_w") == 150);
-  CHECK(first.at("measured_j").get<double>() == doctest::Approx(150 * 0.8));
+  CHECK(first.at("measured_j").get<double>() == Near(150 * 0.8, 1e-5));
   // Energy errs by the product of both factors.
   const double time = 1 + first.at("time_error_percent").get<double>() / 100;
   const double power = 1 + first.at("power_error_percent").get<double>() / 100;
   CHECK(1 + first.at("energy_error_percent").get<double>() / 100 ==
-        doctest::Approx(time * power));
+        Near(time * power, 1e-5));
   const Json wrong = result(1.1).at("power").at("rows").at(0);
   CHECK(wrong.at("predicted_w").get<double>() == predicted);
   CHECK(1 + wrong.at("power_error_percent").get<double>() / 100 ==
-        doctest::Approx(power / 1.1));
+        Near(power / 1.1, 1e-5));
   // A fit to a run that draws more expects more of the others.
   const auto drawn = [&](double factor) {
     std::string text = header;
@@ -573,15 +573,15 @@ TEST_CASE("repeats of a point are one row, with the noise beside it") {
   const Json json = Json::parse(report.json);
   const Json& rows = json.at("rows");
   REQUIRE(rows.size() == 2);
-  CHECK(rows.at(0).at("measured_s").get<double>() == doctest::Approx(0.011));
+  CHECK(rows.at(0).at("measured_s").get<double>() == Near(0.011, 1e-5));
   CHECK(rows.at(0).at("repeat_spread_percent").get<double>() ==
-        doctest::Approx(40.0));
+        Near(40.0, 1e-5));
   CHECK(!rows.at(1).contains("repeat_spread_percent"));
   const Json& repeats = json.at("repeats");
   CHECK(repeats.at("points") == 1);
   // |12.5 / 10 - 1|, |12 / 11 - 1|, |10.5 / 14 - 1|
-  CHECK(repeats.at("median").get<double>() == doctest::Approx(25.0));
-  CHECK(repeats.at("max").get<double>() == doctest::Approx(25.0));
+  CHECK(repeats.at("median").get<double>() == Near(25.0, 1e-5));
+  CHECK(repeats.at("max").get<double>() == Near(25.0, 1e-5));
   CHECK(std::any_of(
       report.notes.begin(), report.notes.end(), [](const Note& note) {
         return note.text.find("1 point measured 3 times") != std::string::npos;

@@ -10,6 +10,7 @@
 #include "scenarios/job/cluster.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
+#include "tests/near.h"
 #include "tests/scenarios/job/datasheet.h"
 
 namespace trainfare::scenarios {
@@ -76,8 +77,8 @@ TEST_CASE("a compile time that nobody states widens the interval") {
   const auto above = [](const JobEstimate& job) {
     return ToSeconds(job.run_high - job.run.total());
   };
-  CHECK(above(fixed) == doctest::Approx(std::hypot(
-                            600.0 * fixed.run.distinct_shapes, above(warm))));
+  CHECK(above(fixed) ==
+        Near(std::hypot(600.0 * fixed.run.distinct_shapes, above(warm)), 1e-5));
   // New lengths: each once by 20 s, to every change by 10 min; sqrt(20 x 600)
   // is 109.5 s.
   scenario.extras.warm_cache = false;
@@ -86,7 +87,7 @@ TEST_CASE("a compile time that nobody states widens the interval") {
   const JobEstimate varies = answer();
   const double shapes = varies.run.distinct_shapes;
   CHECK(ToSeconds(varies.run.compile) ==
-        doctest::Approx(shapes * std::sqrt(12000.0)));
+        Near(shapes * std::sqrt(12000.0), 1e-5));
   CHECK(varies.run.shape_changes > 5.0 * shapes);
   CHECK(varies.run_low > model::Second(20.0 * shapes));
   CHECK(varies.run_high > model::Second(600.0 * varies.run.shape_changes));
@@ -111,8 +112,7 @@ TEST_CASE("a batch that the host cannot compile is refused with the reason") {
   CHECK(fits.fits());
   REQUIRE(fits.compilation.has_value());
   // 4.51 MB x 48 x 128.
-  CHECK(ToBytes(fits.compilation->memory) ==
-        doctest::Approx(27.71e9).epsilon(1e-3));
+  CHECK(ToBytes(fits.compilation->memory) == Near(27.71e9, 1e-3));
   CHECK_FALSE(fits.compilation->swaps);
   const JobEstimate fails = of_core(64, 0);
   CHECK_FALSE(fails.fits());
@@ -147,10 +147,8 @@ TEST_CASE("compiler levels scale what the cores do, on Trainium alone") {
     return ToSeconds(job.step.total() - job.step.other);
   };
   // 132.10, 127.39 and 126.30 s of the published ablation.
-  CHECK(step("trainium1", 1) / step("trainium1", 2) ==
-        doctest::Approx(132.10 / 127.39).epsilon(1e-9));
-  CHECK(step("trainium1", 3) / step("trainium1", 2) ==
-        doctest::Approx(126.30 / 127.39).epsilon(1e-9));
+  CHECK(step("trainium1", 1) / step("trainium1", 2) == Near(132.10 / 127.39));
+  CHECK(step("trainium1", 3) / step("trainium1", 2) == Near(126.30 / 127.39));
   CHECK(step("tpu_v3", 1) == step("tpu_v3", 3));
   // Nobody measured them on another core.
   CHECK(step("trainium2", 1) == step("trainium2", 3));

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "calibrate/records/statistics.h"
+#include "tests/near.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -27,8 +28,8 @@ constexpr double kShareError = 0.034;
 TEST_CASE("a figure is off by its own half of the interval") {
   const Uncertain figure({100, 80, 150});
   CHECK(figure.At(0) == 100);
-  CHECK(figure.At(calibrate::kNormalQuantile90) == doctest::Approx(150));
-  CHECK(figure.At(-calibrate::kNormalQuantile90) == doctest::Approx(80));
+  CHECK(figure.At(calibrate::kNormalQuantile90) == Near(150, 1e-5));
+  CHECK(figure.At(-calibrate::kNormalQuantile90) == Near(80, 1e-5));
 }
 
 // docs/models/calibration.md works this one out.
@@ -39,12 +40,12 @@ TEST_CASE("measuring one of two that look alike") {
   const double rho = 0.9;
   const Informed informed = contest.Measuring(0, {1}, rho);
   const double right = 0.5 + std::asin(rho) / std::numbers::pi;
-  CHECK(right == doctest::Approx(0.856).epsilon(0.001));
+  CHECK(right == Near(0.856, 0.001));
   CHECK(std::abs(informed.right - right) < kShareError);
   const double saved =
       100.0 * (0.5 - std::exp(0.3 * 0.3 / 2.0) * Phi(-rho * 0.3));
-  CHECK(saved == doctest::Approx(8.83).epsilon(0.001));
-  CHECK(informed.saved == doctest::Approx(saved).epsilon(0.1));
+  CHECK(saved == Near(8.83, 0.001));
+  CHECK(informed.saved == Near(saved, 0.1));
 }
 
 TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
@@ -53,7 +54,7 @@ TEST_CASE("what says all leaves no doubt, what says nothing changes nothing") {
   const double before = contest.odds()[0].best;
   CHECK(contest.Measuring(0, {0}, 1.0).right == 1.0);
   const Informed nothing = contest.Measuring(0, {0}, 0.0);
-  CHECK(nothing.right == doctest::Approx(before));
+  CHECK(nothing.right == Near(before, 1e-5));
   CHECK(nothing.saved == 0.0);
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("devices of one kind err together in part") {
   };
   CHECK(std::abs(odds() - sure(0)) < kShareError);
   a.kind = b.kind;
-  CHECK(sure(kSharedByKind) == doctest::Approx(0.934).epsilon(0.001));
+  CHECK(sure(kSharedByKind) == Near(0.934, 0.001));
   CHECK(std::abs(odds() - sure(kSharedByKind)) < kShareError);
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("who is above a limit is out, whatever its score") {
   even.limits.emplace_back(ScoreRange{100, 90, 110}, 100.0);
   const Contest contest({late, even});
   CHECK(contest.odds()[0].within == 0.0);
-  CHECK(contest.odds()[1].within == doctest::Approx(0.5).epsilon(0.07));
+  CHECK(contest.odds()[1].within == Near(0.5, 0.07));
   CHECK(contest.odds()[1].best == contest.odds()[1].within);
 }
 

@@ -10,6 +10,7 @@
 #include "scenarios/job/cluster.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
+#include "tests/near.h"
 #include "tests/scenarios/job/datasheet.h"
 
 namespace trainfare::scenarios {
@@ -31,7 +32,7 @@ TEST_CASE(
       EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1));
   CHECK(bound.energy_is_bound);
   CHECK(ToJoules(*bound.energy) ==
-        doctest::Approx(400.0 * ToSeconds(bound.run.total())));
+        Near(400.0 * ToSeconds(bound.run.total()), 1e-5));
   CHECK(*job.energy < *bound.energy);
   device.max_power.reset();
   CHECK_FALSE(EstimateJob(scenario, Datasheet(device), ClusterOf(device, 1))
@@ -56,8 +57,7 @@ TEST_CASE("idle devices of a rented instance count in energy") {
   CHECK(alone.idle_devices == 0);
   const double rest =
       7.0 * ToWatts(*device.idle_power) * ToSeconds(alone.run.total());
-  CHECK(ToJoules(*rented.energy - *alone.energy) ==
-        doctest::Approx(rest).epsilon(1e-9));
+  CHECK(ToJoules(*rented.energy - *alone.energy) == Near(rest));
   CHECK(ClusterOf(instance, 8).idle_devices == 0);
 }
 
@@ -74,9 +74,7 @@ TEST_CASE("a bound of energy has the idle devices in it") {
       EstimateJob(scenario, Datasheet(device), ClusterOf(instance, 1));
   REQUIRE(rented.energy_is_bound);
   CHECK(ToJoules(*rented.energy) ==
-        doctest::Approx(8.0 * ToWatts(*device.max_power) *
-                        ToSeconds(rented.run.total()))
-            .epsilon(1e-9));
+        Near(8.0 * ToWatts(*device.max_power) * ToSeconds(rented.run.total())));
 }
 
 // docs/models/energy.md: power is known to 10 %, and so to 13.7 % with 80 %.
@@ -92,9 +90,9 @@ TEST_CASE("an energy has an interval, of its power and its time") {
   const double power = 1.2815515655446004 * 0.1;
   const double time = std::log(job.step.high_factor);
   CHECK(ToJoules(range->high - *job.energy) ==
-        doctest::Approx(
-            std::hypot(of_steps * (std::exp(std::hypot(power, time)) - 1.0),
-                       rest * ToSeconds(job.open_above))));
+        Near(std::hypot(of_steps * (std::exp(std::hypot(power, time)) - 1.0),
+                        rest * ToSeconds(job.open_above)),
+             1e-5));
   CHECK(range->low < *job.energy);
   // Minutes that nothing runs in are no more than the board at rest.
   JobEstimate open = job;
@@ -106,7 +104,7 @@ TEST_CASE("an energy has an interval, of its power and its time") {
   JobEstimate light = job;
   light.energy = light.resting_power * light.run.total();
   CHECK(ToJoules(EnergyRangeOf(light)->low) ==
-        doctest::Approx(rest * ToSeconds(light.run_low)));
+        Near(rest * ToSeconds(light.run_low), 1e-5));
   CHECK(EnergyRangeOf(light)->high > *light.energy);
   JobEstimate open_below = light;
   open_below.open_below = model::Second(1e6);

@@ -12,6 +12,7 @@
 #include "scenarios/job/cluster.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
+#include "tests/near.h"
 #include "tests/scenarios/job/datasheet.h"
 
 namespace trainfare::scenarios {
@@ -40,12 +41,11 @@ TEST_CASE("ranks on one processor have its memory and its power between them") {
   REQUIRE(both.fits());
   CHECK(both.capacity.base() == one.capacity.base() / 2);
   // Twice the work in twice the time, with next to nothing to send.
-  CHECK(both.step.total() / one.step.total() ==
-        doctest::Approx(2.0).epsilon(0.01));
-  CHECK(both.mfu / one.mfu == doctest::Approx(1.0).epsilon(0.01));
+  CHECK(both.step.total() / one.step.total() == Near(2.0, 0.01));
+  CHECK(both.mfu / one.mfu == Near(1.0, 0.01));
   REQUIRE(both.energy.has_value());
   CHECK(both.energy->base() / one.energy->base() ==
-        doctest::Approx(both.run.total() / one.run.total()).epsilon(1e-9));
+        Near(both.run.total() / one.run.total()));
 }
 
 // A step that ends with a sum over ranks waits for the longest of all.
@@ -62,8 +62,8 @@ TEST_CASE("ranks wait for the longest of their sequences") {
   CHECK(model::MeanLength(one.lengths) == model::MeanLength(one.own_lengths));
   // E[max of 64] of the data, as of one batch of 64.
   CHECK(model::MeanLength(eight.lengths) ==
-        doctest::Approx(model::MeanLength(scenario.BatchLengths(64))));
-  CHECK(eight.run.tokens == doctest::Approx(one.run.tokens).epsilon(0.02));
+        Near(model::MeanLength(scenario.BatchLengths(64)), 1e-5));
+  CHECK(eight.run.tokens == Near(one.run.tokens, 0.02));
   // Over several micro-batches between two sums the lengths even out.
   scenario.workload.accumulation = 4;
   CHECK(model::MeanLength(job(8).lengths) ==

@@ -17,6 +17,7 @@
 #include "scenarios/job/device_memo.h"
 #include "scenarios/job/fits.h"
 #include "scenarios/job/scenario.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
 
@@ -33,7 +34,7 @@ TEST_CASE("the terms of a step add up to it") {
       CHECK(term.time.base() >= 0);
       sum += ToSeconds(term.time);
     }
-    CHECK(sum == doctest::Approx(ToSeconds(job.step.total())).epsilon(1e-9));
+    CHECK(sum == Near(ToSeconds(job.step.total())));
     CHECK(job.step.low_factor < 1.0);
     CHECK(job.step.high_factor > 1.0);
     CHECK(job.run_low < job.run.total());
@@ -43,8 +44,7 @@ TEST_CASE("the terms of a step add up to it") {
     CHECK(job.run_low_95.base() >= 0);
     const double sigma = job.step.log_sigma;
     CHECK(std::log(job.step.HighFactor95(sigma)) ==
-          doctest::Approx(1.94319 * std::log(job.step.high_factor))
-              .epsilon(1e-5));
+          Near(1.94319 * std::log(job.step.high_factor), 1e-5));
     CHECK(job.step.LowFactor95(sigma) < job.step.low_factor);
   }
 }
@@ -103,12 +103,11 @@ TEST_CASE("rates follow from the step by their definitions") {
   const JobEstimate job =
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
   const double step = ToSeconds(job.step.total());
-  CHECK(job.samples_per_second == doctest::Approx(64.0 / step).epsilon(1e-12));
-  CHECK(job.tokens_per_second ==
-        doctest::Approx(64.0 * 32.0 / step).epsilon(1e-12));
+  CHECK(job.samples_per_second == Near(64.0 / step, 1e-12));
+  CHECK(job.tokens_per_second == Near(64.0 * 32.0 / step, 1e-12));
   const double flops =
       3.0 * static_cast<double>(model::ForwardModelFlops(scenario.workload));
-  CHECK(job.mfu == doctest::Approx(flops / step / 312e12).epsilon(1e-12));
+  CHECK(job.mfu == Near(flops / step / 312e12, 1e-12));
   // It is not causal.
   CHECK_FALSE(job.mfu_causal.has_value());
   CHECK(job.run.steps_per_epoch == 250);
@@ -125,10 +124,9 @@ TEST_CASE("MFU of a decoder is less by the pairs that it does not see") {
         model::MicroBatchModelFlops(job.workload, pairs));
   };
   CHECK(*job.mfu_causal < job.mfu);
-  CHECK(*job.mfu_causal / job.mfu ==
-        doctest::Approx(flops(model::CountedPairs::kSeen) /
-                        flops(model::CountedPairs::kAll))
-            .epsilon(1e-12));
+  CHECK(*job.mfu_causal / job.mfu == Near(flops(model::CountedPairs::kSeen) /
+                                              flops(model::CountedPairs::kAll),
+                                          1e-12));
 }
 
 TEST_CASE("MFU of an encoder with windows is less by what these leave out") {
@@ -152,7 +150,7 @@ TEST_CASE("MFU of an encoder with windows is less by what these leave out") {
   const double unseen = 14.0 * (s * s - s * 129.0);
   const double left_out = 3.0 * 4.0 * unseen * 4.0 * 768.0;
   CHECK(*job.mfu_causal / job.mfu ==
-        doctest::Approx(1.0 - left_out / job.model_flops).epsilon(1e-6));
+        Near(1.0 - left_out / job.model_flops, 1e-6));
 }
 
 TEST_CASE("an epoch without a step is refused") {
@@ -198,15 +196,14 @@ TEST_CASE("an inference chip answers for forward passes, and for those alone") {
   const JobEstimate job = EstimateJob(scenario, predictor, ClusterOf(groq, 1));
   REQUIRE(job.fits());
   // 59.56 us were measured (docs/models/dataflow.md).
-  CHECK(ToSeconds(job.step.total()) == doctest::Approx(59.56e-6).epsilon(0.03));
+  CHECK(ToSeconds(job.step.total()) == Near(59.56e-6, 0.03));
   CHECK(job.step.backward.total() == model::Seconds<>());
   CHECK(job.step.optimizer.total() == model::Seconds<>());
   CHECK(job.run.evaluation == model::Seconds<>());
   CHECK(job.step.figures == 4);
   const double flops =
       static_cast<double>(model::ForwardModelFlops(scenario.workload));
-  CHECK(job.mfu ==
-        doctest::Approx(flops / ToSeconds(job.step.total()) / 188e12));
+  CHECK(job.mfu == Near(flops / ToSeconds(job.step.total()) / 188e12, 1e-5));
   // Weights of 670 MB on a chip of 230.
   scenario.workload.architecture =
       model::FindArchitecture("bert-large-uncased");
@@ -220,7 +217,7 @@ TEST_CASE("slow input is what a step waits for") {
   scenario.extras.load_per_sample = model::Milliseconds(100);
   const JobEstimate job =
       EstimateJob(scenario, Datasheet(A100()), ClusterOf(A100(), 1));
-  CHECK(ToSeconds(job.step.total()) == doctest::Approx(6.4).epsilon(1e-9));
+  CHECK(ToSeconds(job.step.total()) == Near(6.4));
   CHECK(job.Bottleneck().starts_with("input-bound"));
 }
 

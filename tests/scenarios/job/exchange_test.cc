@@ -6,6 +6,7 @@
 
 #include "model/presets.h"
 #include "scenarios/job/estimate.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
 #include "tests/units.h"
@@ -38,8 +39,8 @@ TEST_CASE("collectives of a sharded step by size, counted by hand") {
   REQUIRE(times.size() == 8);
   const CollectiveTime gather = Of64MiB(times, StepCollective::kAllGather);
   CHECK(gather.ranks == 8);
-  CHECK(ToMicroseconds(gather.time) == doctest::Approx(190.38).epsilon(1e-4));
-  CHECK(gather.bus.base() == doctest::Approx(308.43e9).epsilon(1e-4));
+  CHECK(ToMicroseconds(gather.time) == Near(190.38, 1e-4));
+  CHECK(gather.bus.base() == Near(308.43e9, 1e-4));
   CHECK(Of64MiB(times, StepCollective::kReduceScatter).time == gather.time);
 }
 
@@ -78,8 +79,8 @@ TEST_CASE("keys and values go round ranks of a sequence, counted by hand") {
   const CollectiveTime round = Of64MiB(times, StepCollective::kRingPass);
   CHECK(round.ranks == 4);
   const double step = 3.4e-6 + 67'108'864.0 / 352.5e9;
-  CHECK(round.time.base() == doctest::Approx(3.0 * step).epsilon(1e-4));
-  CHECK(round.bus.base() == doctest::Approx(67'108'864.0 / step).epsilon(1e-4));
+  CHECK(round.time.base() == Near(3.0 * step, 1e-4));
+  CHECK(round.bus.base() == Near(67'108'864.0 / step, 1e-4));
   // Gradients of all eight, whatever they divide.
   CHECK(Of64MiB(times, StepCollective::kAllReduce).ranks == 8);
 }
@@ -97,16 +98,16 @@ TEST_CASE("tokens go to experts of other ranks, counted by hand") {
   const auto all = CollectiveTimesOf(predictor, workload, ClusterOf(h100, 8));
   const CollectiveTime to_all = Of64MiB(all, StepCollective::kAllToAll);
   CHECK(to_all.ranks == 8);
-  CHECK(ToMicroseconds(to_all.time) == doctest::Approx(190.38).epsilon(1e-4));
-  CHECK(to_all.bus.base() == doctest::Approx(308.43e9).epsilon(1e-4));
+  CHECK(ToMicroseconds(to_all.time) == Near(190.38, 1e-4));
+  CHECK(to_all.bus.base() == Near(308.43e9, 1e-4));
   workload.parallel.expert_exchange = model::ExpertExchange::kByHost;
   const auto by_host =
       CollectiveTimesOf(predictor, workload, ClusterOf(h100, 8));
   const CollectiveTime rows = Of64MiB(by_host, StepCollective::kRowsByHost);
   const double leaving = 2.0 * 7.0 / 8.0 * 67'108'864.0;
   const double time = 7 * 3.4e-6 + leaving / 352.5e9;
-  CHECK(rows.time.base() == doctest::Approx(time).epsilon(1e-4));
-  CHECK(rows.bus.base() == doctest::Approx(leaving / time).epsilon(1e-4));
+  CHECK(rows.time.base() == Near(time, 1e-4));
+  CHECK(rows.bus.base() == Near(leaving / time, 1e-4));
 }
 
 }  // namespace trainfare::scenarios

@@ -10,6 +10,7 @@
 #include "model/architecture.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/scenario.h"
+#include "tests/near.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -33,20 +34,20 @@ TEST_CASE("a start-up that nobody states: the process, and renting") {
   const auto parameters = static_cast<double>(
       model::TotalParameters(scenario.workload.architecture));
   const double process = 10.0 + parameters / 0.75e9;
-  CHECK(process == doctest::Approx(20.7).epsilon(0.001));
+  CHECK(process == Near(20.7, 0.001));
   const OpenTime here = StartUpTime(scenario, Gpu(), OneDevice());
-  CHECK(ToSeconds(here.usual) == doctest::Approx(process));
-  CHECK(ToSeconds(here.low) == doctest::Approx(process / 2.4));
-  CHECK(ToSeconds(here.high) == doctest::Approx(process * 2.4));
+  CHECK(ToSeconds(here.usual) == Near(process, 1e-5));
+  CHECK(ToSeconds(here.low) == Near(process / 2.4, 1e-5));
+  CHECK(ToSeconds(here.high) == Near(process * 2.4, 1e-5));
 
   // From 1 to 10 min, so sqrt(60 x 600) = 189.7 s; both are open by themselves.
   const OpenTime rented = StartUpTime(scenario, Gpu(), Rented());
   const double renting = std::sqrt(60.0 * 600.0);
-  CHECK(ToSeconds(rented.usual) == doctest::Approx(process + renting));
+  CHECK(ToSeconds(rented.usual) == Near(process + renting, 1e-5));
   CHECK(ToSeconds(rented.usual - rented.low) ==
-        doctest::Approx(std::hypot(renting - 60.0, process - process / 2.4)));
+        Near(std::hypot(renting - 60.0, process - process / 2.4), 1e-5));
   CHECK(ToSeconds(rented.high - rented.usual) ==
-        doctest::Approx(std::hypot(600.0 - renting, process * 1.4)));
+        Near(std::hypot(600.0 - renting, process * 1.4), 1e-5));
 
   scenario.extras.start_up = Seconds<>();
   CHECK(StartUpTime(scenario, Gpu(), Rented()).high == Seconds<>());
@@ -66,9 +67,9 @@ TEST_CASE("a stack that compiles does so when it starts, unless it did") {
   const double compiled = usual("l4");
   // Of fixed shapes another term speaks.
   const double process = usual("trainium1");
-  CHECK(compiled - process == doctest::Approx(24.5).epsilon(0.001));
+  CHECK(compiled - process == Near(24.5, 0.001));
   scenario.extras.compile_per_shape = Seconds<>(7);
-  CHECK(usual("l4") - process == doctest::Approx(7));
+  CHECK(usual("l4") - process == Near(7, 1e-5));
   scenario.extras.warm_cache = true;
   CHECK(usual("l4") == process);
   scenario.extras.warm_cache = false;
@@ -83,11 +84,11 @@ TEST_CASE("a checkpoint that nobody states is in the interval alone") {
   CHECK(open.usual == Seconds<>());
   // 109.5 million parameters with AdamW's two tensors, 4 bytes each, 12 of them
   // at 131 MB/s: 10 s.
-  CHECK(ToSeconds(open.high) == doctest::Approx(10.0).epsilon(0.01));
+  CHECK(ToSeconds(open.high) == Near(10.0, 0.01));
   Cluster two = OneDevice();
   two.hosts = 2;
   CHECK(ToSeconds(CheckpointTime(scenario, two).high) ==
-        doctest::Approx(0.5 * ToSeconds(open.high)));
+        Near(0.5 * ToSeconds(open.high), 1e-5));
 
   const hardware::Device& a100 =
       hardware::DeviceCatalog::Shipped().Find("a100_sxm4_40gb");
@@ -103,9 +104,10 @@ TEST_CASE("a checkpoint that nobody states is in the interval alone") {
     return ToSeconds(job.run_high - job.run.total());
   };
   CHECK(above(unstated) ==
-        doctest::Approx(std::hypot(
-            above(none),
-            static_cast<double>(scenario.epochs) * ToSeconds(open.high))));
+        Near(std::hypot(
+                 above(none),
+                 static_cast<double>(scenario.epochs) * ToSeconds(open.high)),
+             1e-5));
 
   scenario.extras.checkpoint.reset();
   scenario.workload.work = model::Work::kForward;

@@ -6,6 +6,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/validate.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -103,7 +104,7 @@ TEST_CASE("dynamic and bucketed padding come from the histogram") {
   // One sequence: 1/4 of length 4, 1/2 of 8, 1/4 of 40.
   const auto lengths = dynamic.BatchLengths(1);
   REQUIRE(lengths.size() == 3);
-  CHECK(lengths[1].share == doctest::Approx(0.5).epsilon(1e-12));
+  CHECK(lengths[1].share == Near(0.5, 1e-12));
 
   const Scenario cut = LoadScenario(
       folder.Write("c.yaml", Replaced("{ static: 32 }", "{ dynamic: 16 }")));
@@ -111,8 +112,7 @@ TEST_CASE("dynamic and bucketed padding come from the histogram") {
   const Scenario buckets = LoadScenario(folder.Write(
       "b.yaml", Replaced("{ static: 32 }", "{ buckets: [8, 64] }")));
   CHECK(buckets.workload.sequence_length == 64);
-  CHECK(buckets.BatchLengths(1).front().share ==
-        doctest::Approx(0.75).epsilon(1e-12));
+  CHECK(buckets.BatchLengths(1).front().share == Near(0.75, 1e-12));
 }
 
 TEST_CASE("a model may be spelled out") {
@@ -451,7 +451,7 @@ TEST_CASE("every shipped scenario loads and is within its model") {
     for (const auto& length : s.BatchLengths(s.workload.batch)) {
       sum += length.share;
     }
-    CHECK(sum == doctest::Approx(1.0).epsilon(1e-12));
+    CHECK(sum == Near(1.0, 1e-12));
   }
 }
 
@@ -464,7 +464,7 @@ TEST_CASE("the emotion lengths are the published ones") {
   CHECK(s.lengths->Cdf(20) == 0.5);
   CHECK(s.lengths->Cdf(38) == 0.9);
   // The comment in the scenario: 32 cuts 1 message in 4.
-  CHECK(1.0 - s.lengths->Cdf(32) == doctest::Approx(0.25).epsilon(0.1));
+  CHECK(1.0 - s.lengths->Cdf(32) == Near(0.25, 0.1));
 }
 
 }  // namespace trainfare::scenarios

@@ -15,6 +15,7 @@
 #include "model/presets.h"
 #include "scenarios/job/estimate.h"
 #include "scenarios/job/fits.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 #include "tests/scenarios/job/datasheet.h"
 #include "tests/units.h"
@@ -116,8 +117,7 @@ TEST_CASE("ranks as measured answer instead of a datasheet's link") {
   const StepEstimate one =
       EstimateStep(with, scenario.workload, ClusterOf(with, 1));
   const StepEstimate step = EstimateStep(with, scenario.workload, cluster);
-  CHECK(step.forward.total() / one.forward.total() ==
-        doctest::Approx(1.0 / 0.97).epsilon(1e-9));
+  CHECK(step.forward.total() / one.forward.total() == Near(1.0 / 0.97));
   CHECK(step.communication.base() > 0);
   CHECK(step.slowed_computation.base() > 0);
   CHECK(step.ring_ranks == 2);
@@ -130,7 +130,7 @@ TEST_CASE("ranks as measured answer instead of a datasheet's link") {
                           term.time == step.communication);
   }
   CHECK(exposed);
-  CHECK(sum == doctest::Approx(step.total().base()).epsilon(1e-12));
+  CHECK(sum == Near(step.total().base(), 1e-12));
   // What the ring leaves open is in the interval.
   fit.ranks[0].network.alone.link_error = 0;
   fit.ranks[0].network.beside.link_error = 0;
@@ -216,19 +216,19 @@ TEST_CASE("ranks that share state send what is counted by hand") {
   REQUIRE(job.step.traffic.size() == 2);
   const auto& forward = job.step.traffic[0];
   const auto& backward = job.step.traffic[1];
-  CHECK(ToBytes(forward.sent) == doctest::Approx(2 * 14'052'957'184.0));
-  CHECK(ToBytes(backward.sent) == doctest::Approx(2 * 40'320'186'368.0));
+  CHECK(ToBytes(forward.sent) == Near(2 * 14'052'957'184.0, 1e-5));
+  CHECK(ToBytes(backward.sent) == Near(2 * 40'320'186'368.0, 1e-5));
   CHECK(forward.exposed < forward.sending);
   CHECK(ToSeconds(forward.exposed + backward.exposed) ==
-        doctest::Approx(ToSeconds(job.step.communication)));
+        Near(ToSeconds(job.step.communication), 1e-5));
   double sum = 0;
   for (const Term& term : TermsOf(job.step)) sum += ToSeconds(term.time);
-  CHECK(sum == doctest::Approx(ToSeconds(job.step.total())));
+  CHECK(sum == Near(ToSeconds(job.step.total()), 1e-5));
   // Not resharded: nothing but sums in the backward pass.
   scenario.workload.parallel.reshard_after_forward = false;
   const StepEstimate kept =
       EstimateStep(predictor, scenario.workload, ClusterOf(h100, 8));
-  CHECK(ToBytes(kept.traffic[1].sent) == doctest::Approx(2 * 28'105'914'368.0));
+  CHECK(ToBytes(kept.traffic[1].sent) == Near(2 * 28'105'914'368.0, 1e-5));
   CHECK(kept.total() < job.step.total());
   // Muon's matrices go to one rank each and come back, behind all else.
   model::Workload muon = scenario.workload;
@@ -262,20 +262,19 @@ TEST_CASE("what is offloaded is copied, updated and held by the host") {
   REQUIRE(job.fits());
   REQUIRE(job.host);
   CHECK(ToBytes(job.host->total()) == 192'726'269'952.0);
-  CHECK(ToSeconds(job.step.host_update) ==
-        doctest::Approx(1.9586).epsilon(1e-4));
+  CHECK(ToSeconds(job.step.host_update) == Near(1.9586, 1e-4));
   CHECK(job.step.optimizer.total().base() == 0.0);
   REQUIRE(job.step.traffic.size() == 2);
   const auto& backward = job.step.traffic[0];
   const auto& update = job.step.traffic[1];
   CHECK(ToBytes(backward.copied) == 4 * 8'030'261'248.0);
-  CHECK(ToSeconds(backward.sending) == doctest::Approx(1.1588).epsilon(1e-4));
+  CHECK(ToSeconds(backward.sending) == Near(1.1588, 1e-4));
   CHECK(backward.exposed < backward.sending);
-  CHECK(ToSeconds(update.exposed) == doctest::Approx(0.5794).epsilon(1e-4));
+  CHECK(ToSeconds(update.exposed) == Near(0.5794, 1e-4));
   CHECK(ToBytes(backward.sent) == 0.0);
   double sum = 0;
   for (const Term& term : TermsOf(job.step)) sum += ToSeconds(term.time);
-  CHECK(sum == doctest::Approx(ToSeconds(job.step.total())));
+  CHECK(sum == Near(ToSeconds(job.step.total()), 1e-5));
   // All of it on the device, were there room: nothing to wait for, and surer.
   model::Workload without = w;
   without.parallel = {};
@@ -292,7 +291,7 @@ TEST_CASE("what is offloaded is copied, updated and held by the host") {
   // Ranks have a share each of the state, and their host's memory in common.
   const StepEstimate four = EstimateStep(predictor, w, ClusterOf(A100(), 4));
   CHECK(ToSeconds(four.host_update) ==
-        doctest::Approx(ToSeconds(job.step.host_update)));
+        Near(ToSeconds(job.step.host_update), 1e-5));
 }
 
 TEST_CASE("parameters from the host come before every pass") {
@@ -339,7 +338,7 @@ TEST_CASE("hosts share a network, and one that nobody named is less sure") {
   CHECK(network.hosts == 2);
   // 3200 Gbit/s a host, 235 / 300 of it, 8 ranks: 39.17 GB/s each.
   CHECK(network.across.link.base() ==
-        doctest::Approx(400e9 * (235.0 / 300.0) / 8.0));
+        Near(400e9 * (235.0 / 300.0) / 8.0, 1e-5));
 
   model::Workload w = LoadScenario("llama_8b_fsdp").workload;
   w.parallel.data = 16;
@@ -397,7 +396,7 @@ TEST_CASE("hosts of a slice have its links, and each its own memory") {
     REQUIRE(job.host);
     return ToBytes(job.host->total());
   };
-  CHECK(held(4) == doctest::Approx(held(1) / 4.0).epsilon(0.01));
+  CHECK(held(4) == Near(held(1) / 4.0, 0.01));
 }
 
 TEST_CASE("more is divided, less is held; the update is shorter") {
@@ -447,7 +446,7 @@ TEST_CASE("cores of one chip are the chip") {
     const StepEstimate by_chip =
         EstimateStep(Datasheet(chip), workload, ClusterOf(chip, chips));
     CHECK(ToSeconds(by_core.total()) ==
-          doctest::Approx(ToSeconds(by_chip.total())).epsilon(0.002).scale(0));
+          Near(ToSeconds(by_chip.total()), 0.002));
     CHECK((by_core.communication.base() > 0) == (chips > 1));
   }
   CHECK(ClusterOf(core, 1).chips() == 1);

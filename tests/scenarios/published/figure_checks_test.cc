@@ -13,6 +13,7 @@
 #include "model/error.h"
 #include "scenarios/published/quantities.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/near.h"
 #include "tests/scenarios/published/shipped.h"
 
 namespace trainfare::scenarios {
@@ -80,7 +81,7 @@ TEST_CASE("a formula is worked out of printed figures and facts of the run") {
   // 3600 USD/h of each of two devices are 2 USD/s.
   const PublishedAnswer cost =
       Checked("{ product: [{ printed: run_time }, { run: price }] }");
-  CHECK(*cost.value == doctest::Approx(40).epsilon(1e-12).scale(0));
+  CHECK(*cost.value == Near(40, 1e-12));
   CHECK_FALSE(cost.low.has_value());
   CHECK(*Checked("{ difference: [{ quotient: [{ sum: [{ run: epochs }, { run: "
                  "batch }, { number: 11 }] }, { run: device_count }] }, "

@@ -27,6 +27,7 @@
 #include "scenarios/published/published_error.h"
 #include "scenarios/published/published_files.h"
 #include "scenarios/published/published_job.h"
+#include "tests/near.h"
 #include "tests/scenarios/published/shipped.h"
 
 namespace trainfare::scenarios {
@@ -271,8 +272,7 @@ TEST_CASE("an all-reduce is answered by the ring of so many ranks") {
       for (const calibrate::FittedAllReduce& one : group.all_reduces) {
         if (one.size != *row.size) continue;
         ++messages;
-        CHECK(*rows[i].answer.value ==
-              doctest::Approx(ToSeconds(one.modelled)).epsilon(1e-9).scale(0));
+        CHECK(*rows[i].answer.value == Near(ToSeconds(one.modelled)));
         CHECK(*rows[i].answer.low < *rows[i].answer.value);
         CHECK(*rows[i].answer.high > *rows[i].answer.value);
       }
@@ -319,8 +319,7 @@ TEST_CASE("records of a device are what a fit is made of") {
   // Seconds of 1000 steps.
   for (const auto& observation : records.observations) {
     if (observation.label != "cerebras_b512/run_time") continue;
-    CHECK(ToSeconds(observation.measured) ==
-          doctest::Approx(0.175796076613).epsilon(1e-12).scale(0));
+    CHECK(ToSeconds(observation.measured) == Near(0.175796076613, 1e-12));
   }
 }
 
@@ -342,8 +341,8 @@ TEST_CASE("arithmetic on printed figures checks the data, apart from errors") {
 
 TEST_CASE("errors are percent, points, digits or outcomes") {
   const auto time = Row("run_time", "100 s");
-  CHECK(Judge(time, 110).error == doctest::Approx(10.0));
-  CHECK(Judge(time, 90).error == doctest::Approx(-10.0));
+  CHECK(Judge(time, 110).error == Near(10.0, 1e-5));
+  CHECK(Judge(time, 90).error == Near(-10.0, 1e-5));
   CHECK_FALSE(Judge(time, 101).right);
   CHECK_FALSE(Judge(time, 110).covered.has_value());
   CHECK(*Judge(time, 110, 95, 120).covered);
@@ -351,7 +350,7 @@ TEST_CASE("errors are percent, points, digits or outcomes") {
 
   const auto share = Row("utilisation.tensor", "25.00 %");
   CHECK(Judge(share, 0.28).measure == PublishedMeasure::kPoints);
-  CHECK(Judge(share, 0.28).error == doctest::Approx(3.0));
+  CHECK(Judge(share, 0.28).error == Near(3.0, 1e-5));
 
   const auto count = Row("launches", "22");
   CHECK(Judge(count, 22).right);

@@ -10,6 +10,7 @@
 #include "hardware/files/text_file.h"
 #include "model/presets.h"
 #include "model/units.h"
+#include "tests/near.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -60,20 +61,20 @@ TEST_CASE("what a step is made of goes together") {
   job.step.optimizer.overhead = model::Milliseconds(1);
   Answered answered{job};
   const auto of = [&](const char* key) { return FigureOf(key).of(answered); };
-  CHECK(*of("optimizer_busy_s") == doctest::Approx(3e-3));
-  CHECK(*of("optimizer_busy_share") == doctest::Approx(0.75));
-  CHECK(*of("matrix_share") == doctest::Approx(0.4));
-  CHECK(*of("flops_per_s") == doctest::Approx(*of("step_flops") / 6e-3));
+  CHECK(*of("optimizer_busy_s") == Near(3e-3, 1e-5));
+  CHECK(*of("optimizer_busy_share") == Near(0.75, 1e-5));
+  CHECK(*of("matrix_share") == Near(0.4, 1e-5));
+  CHECK(*of("flops_per_s") == Near(*of("step_flops") / 6e-3, 1e-5));
   CHECK(*of("optimizer_launches") > 0);
   // Bytes are known where the device's model has engines alone.
   CHECK_FALSE(of("flops_per_byte").has_value());
   CHECK_FALSE(of("bandwidth_share").has_value());
   job.engines.emplace();
   job.engines->traffic = model::Bytes<>(6e6);
-  CHECK(*of("flops_per_byte") == doctest::Approx(*of("step_flops") / 6e6));
+  CHECK(*of("flops_per_byte") == Near(*of("step_flops") / 6e6, 1e-5));
   CHECK_FALSE(of("bandwidth_share").has_value());
   answered.memory_bandwidth = model::BytesPerSecond<>(4e9);
-  CHECK(*of("bandwidth_share") == doctest::Approx(0.25));
+  CHECK(*of("bandwidth_share") == Near(0.25, 1e-5));
 }
 
 TEST_CASE("every number of an estimate in the schema is a figure") {

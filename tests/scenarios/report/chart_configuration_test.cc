@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tests/near.h"
+
 namespace trainfare::scenarios {
 namespace {
 
@@ -71,8 +73,7 @@ TEST_CASE("areas of points are as their shares") {
   const nlohmann::json dots = SetOf(Configured(chart), "dot");
   const auto radii = dots.at("pointRadius").get<std::vector<double>>();
   REQUIRE(radii.size() == 2);
-  CHECK(radii.at(0) ==
-        doctest::Approx(2 * radii.at(1)));  // root of 0.64 / 0.16
+  CHECK(radii.at(0) == Near(2 * radii.at(1), 1e-5));  // root of 0.64 / 0.16
   CHECK(dots.at("data").at(1).at("share") == 0.16);
   const Table twin = TableOf(chart);
   CHECK(twin.columns.back().title == "share of the time (%)");

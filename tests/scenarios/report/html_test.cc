@@ -11,6 +11,7 @@
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommend.h"
 #include "scenarios/report/page_files.h"
+#include "tests/near.h"
 #include "tests/scenarios/hermetic.h"
 
 namespace trainfare::scenarios {
@@ -236,18 +237,18 @@ TEST_CASE("the parts of a step and of memory add up in their charts") {
   for (const Chart& chart : report.charts) {
     if (chart.title == "where a step goes") {
       CHECK(chart.bars.back().high ==
-            doctest::Approx(1e3 * job.at("step_time_s").get<double>()));
+            Near(1e3 * job.at("step_time_s").get<double>(), 1e-5));
     }
     if (chart.limit) {
       CHECK(chart.bars.back().high * 1024 * 1024 * 1024 ==
-            doctest::Approx(job.at("memory_bytes").get<double>()));
+            Near(job.at("memory_bytes").get<double>(), 1e-5));
     }
     if (chart.title == "scaling over devices") {
       scaling = true;
       REQUIRE(chart.points.size() == 4);  // 1, 2, 4, 8
       CHECK(chart.points.back().marked);
       CHECK(chart.points.back().y ==
-            doctest::Approx(job.at("samples_per_s").get<double>()));
+            Near(job.at("samples_per_s").get<double>(), 1e-5));
     }
   }
   CHECK(scaling);

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/near.h"
+
 namespace trainfare::scenarios {
 
 TEST_CASE("a trace in microseconds, each lane by its number") {
@@ -29,7 +31,7 @@ TEST_CASE("a trace in microseconds, each lane by its number") {
   CHECK(events[6]["name"] == "\"sum\"");
   CHECK(events[6]["tid"] == 2);
   // Whole nanoseconds: what is less is rounded.
-  CHECK(events[6]["dur"].get<double>() == doctest::Approx(0.001));
+  CHECK(events[6]["dur"].get<double>() == Near(0.001, 1e-5));
   CHECK(events[8]["tid"] == 1);
   CHECK(events[8]["pid"] == 2);
 }

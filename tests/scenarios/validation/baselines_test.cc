@@ -10,6 +10,7 @@
 #include "model/kernels.h"
 #include "model/presets.h"
 #include "tests/model/step_kernels.h"
+#include "tests/near.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -58,20 +59,18 @@ TEST_CASE("a roofline is the slower of products and memory, kernel by kernel") {
   hardware::Device endless = device;
   endless.memory_bandwidth = model::BytesPerSecond<>(1e30);
   CHECK(model::ToSeconds(BaselinesOf(endless, workload).roofline) ==
-        doctest::Approx(flops / peak).epsilon(1e-9));
+        Near(flops / peak));
   hardware::Device slow = device;
   slow.memory_bandwidth = model::BytesPerSecond<>(1.0);
-  CHECK(model::ToSeconds(BaselinesOf(slow, workload).roofline) ==
-        doctest::Approx(bytes).epsilon(1e-9));
+  CHECK(model::ToSeconds(BaselinesOf(slow, workload).roofline) == Near(bytes));
 
   const Baselines baselines = BaselinesOf(device, workload);
   CHECK(model::ToSeconds(baselines.roofline) > flops / peak);
   CHECK(model::ToSeconds(baselines.roofline) <
         flops / peak + bytes / device.memory_bandwidth.base());
-  CHECK(model::ToSeconds(baselines.at_peak) ==
-        doctest::Approx(static_cast<double>(model::StepModelFlops(workload)) /
-                        peak)
-            .epsilon(1e-12));
+  CHECK(
+      model::ToSeconds(baselines.at_peak) ==
+      Near(static_cast<double>(model::StepModelFlops(workload)) / peak, 1e-12));
 }
 
 TEST_CASE("in fp8 the layers' products alone are at that peak") {
@@ -99,7 +98,7 @@ TEST_CASE("in fp8 the layers' products alone are at that peak") {
       narrow / h100.MatrixPeak(model::Precision::kFp8)->base() +
       others / h100.MatrixPeak(model::Precision::kBf16)->base();
   CHECK(model::ToSeconds(BaselinesOf(endless, workload).roofline) ==
-        doctest::Approx(expected).epsilon(1e-9).scale(0));
+        Near(expected));
 }
 
 TEST_CASE("a baseline needs the precision's peak") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
+
 namespace trainfare::scenarios {
 namespace {
 
@@ -33,11 +35,11 @@ TEST_CASE("a choice between devices, as predicted and as measured") {
   CHECK(choice.entries[0].measured == model::Second(12.0));  // the median
   CHECK_FALSE(choice.entries[0].best);
   CHECK(choice.entries[1].best);
-  CHECK(choice.regret == doctest::Approx(12 / 11.8 - 1));
+  CHECK(choice.regret == Near(12 / 11.8 - 1, 1e-5));
   CHECK(choice.entries[0].best_probability > 0.5);
   CHECK(choice.entries[0].best_probability +
             choice.entries[1].best_probability ==
-        doctest::Approx(1.0));
+        Near(1.0, 1e-5));
   CHECK(ChoiceNote(choices).starts_with(
       "choices: of 1 between devices by time or cost 0 are the best as "
       "measured, 1 or within 3 % of it; 0.9"));

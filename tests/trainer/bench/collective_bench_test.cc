@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
+
 namespace trainfare::trainer {
 namespace {
 
@@ -11,10 +13,9 @@ DOCTEST_TEST_CASE("products beside messages, of a queue that outlasts them") {
   // before: 875 a second.
   const auto beside = RoundsBeside(100, 0.110, 0.080, 1000);
   DOCTEST_REQUIRE(beside.has_value());
-  DOCTEST_CHECK(*beside == doctest::Approx(875));
+  DOCTEST_CHECK(*beside == Near(875, 1e-5));
   // Nothing slowed down: as fast as alone.
-  DOCTEST_CHECK(*RoundsBeside(110, 0.110, 0.080, 1000) ==
-                doctest::Approx(1000));
+  DOCTEST_CHECK(*RoundsBeside(110, 0.110, 0.080, 1000) == Near(1000, 1e-5));
   // Messages that outlast the products say nothing of them.
   DOCTEST_CHECK_FALSE(RoundsBeside(50, 0.050, 0.080, 1000).has_value());
 }

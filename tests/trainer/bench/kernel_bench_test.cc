@@ -8,6 +8,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "model/trainable.h"
+#include "tests/near.h"
 #include "trainer/bench/copy_bench.h"
 #include "trainer/bench/kernel_operations.h"
 #include "trainer/device/device_activity.h"
@@ -254,8 +255,7 @@ DOCTEST_TEST_CASE("a record of a copy") {
     DOCTEST_CHECK(sample["time_s"] > 0);
     sum_s += sample["time_s"].get<double>() * json["iterations"].get<double>();
   }
-  DOCTEST_CHECK(json["device"]["time_s"].get<double>() ==
-                doctest::Approx(sum_s).epsilon(1e-9));
+  DOCTEST_CHECK(json["device"]["time_s"].get<double>() == Near(sum_s));
 }
 
 DOCTEST_TEST_CASE("a call is made as often as its record says") {

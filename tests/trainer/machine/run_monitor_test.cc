@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/near.h"
+
 namespace trainfare::trainer {
 namespace {
 
@@ -59,7 +61,7 @@ DOCTEST_TEST_CASE("energy of packages and memory, and no part of it twice") {
   powercap.Zone("intel-rapl:2", "psys", 19'000'000);           // the platform
   powercap.Zone("intel-rapl-mmio:0", "package-0", 7'000'000);  // again
   meter.Update();
-  DOCTEST_CHECK(meter.joules() == doctest::Approx(6.5).epsilon(1e-12));
+  DOCTEST_CHECK(meter.joules() == Near(6.5, 1e-12));
 }
 
 DOCTEST_TEST_CASE("where energy cannot be read, the reason is kept") {
@@ -86,8 +88,7 @@ DOCTEST_TEST_CASE("a run on a CPU: energy of its packages over its time") {
   const RunConditions conditions = monitor.End();
   DOCTEST_CHECK(conditions.energy.missing.empty());
   DOCTEST_CHECK(conditions.energy.source == "rapl");
-  DOCTEST_CHECK(conditions.energy.joules ==
-                doctest::Approx(30.0).epsilon(1e-12));
+  DOCTEST_CHECK(conditions.energy.joules == Near(30.0, 1e-12));
   DOCTEST_CHECK(conditions.energy.wall_s > 0);
   DOCTEST_CHECK_FALSE(conditions.gpu.has_value());
 }
@@ -96,12 +97,12 @@ DOCTEST_TEST_CASE("a management library is asked for what a GPU does") {
   const Nvml nvml("0000:3B:00.0", TRAINFARE_FAKE_NVML);
   DOCTEST_REQUIRE(nvml.missing().empty());
   DOCTEST_CHECK(nvml.driver() == "580.1");
-  DOCTEST_CHECK(nvml.power_limit_w() == doctest::Approx(700));
+  DOCTEST_CHECK(nvml.power_limit_w() == Near(700, 1e-5));
   const GpuReading reading = nvml.Read();
   DOCTEST_CHECK(reading.sm_clock_hz == 1980e6);
   DOCTEST_CHECK(reading.memory_clock_hz == 2619e6);
   DOCTEST_CHECK(reading.temperature_c == 61);
-  DOCTEST_CHECK(reading.power_w == doctest::Approx(512.3));
+  DOCTEST_CHECK(reading.power_w == Near(512.3, 1e-5));
   DOCTEST_CHECK(reading.processes == 2);
   DOCTEST_REQUIRE(reading.clock_reasons.has_value());
   DOCTEST_CHECK(
@@ -130,7 +131,7 @@ DOCTEST_TEST_CASE("a run on a hot and shared GPU says so") {
   DOCTEST_CHECK(conditions.gpu->hardware_slowdown);
   DOCTEST_CHECK(conditions.gpu->other_processes == 1);
   DOCTEST_CHECK(conditions.energy.source == "nvml");
-  DOCTEST_CHECK(conditions.energy.joules == doctest::Approx(2.5));
+  DOCTEST_CHECK(conditions.energy.joules == Near(2.5, 1e-5));
   DOCTEST_CHECK(conditions.disturbed(1'000'000));
 }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/near.h"
+
 namespace trainfare::trainer {
 namespace {
 
@@ -11,15 +13,15 @@ DOCTEST_TEST_CASE("dropout zeroes its share and keeps the mean") {
   const at::Tensor kept = Dropout(at::ones({count}, at::kFloat), 0.1, true);
   const double zeros = kept.eq(0).to(at::kDouble).mean().item<double>();
   // Standard deviation of the share: sqrt(0.1 * 0.9 / 1e6) = 3e-4.
-  DOCTEST_CHECK(zeros == doctest::Approx(0.1).epsilon(0.015));
-  DOCTEST_CHECK(kept.max().item<float>() == doctest::Approx(1 / 0.9));
+  DOCTEST_CHECK(zeros == Near(0.1, 0.015));
+  DOCTEST_CHECK(kept.max().item<float>() == Near(1 / 0.9, 1e-5));
   // Neighbours, and the lanes of the generator, are independent.
   for (const int64_t distance : {1, 16, 4096}) {
     const at::Tensor first = kept.narrow(0, 0, count - distance).eq(0);
     const at::Tensor second = kept.narrow(0, distance, count - distance).eq(0);
     const double both =
         first.logical_and(second).to(at::kDouble).mean().item<double>();
-    DOCTEST_CHECK(both == doctest::Approx(0.01).epsilon(0.05));
+    DOCTEST_CHECK(both == Near(0.01, 0.05));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "model/memory.h"
 #include "model/presets.h"
 #include "model/trainable.h"
+#include "tests/near.h"
 #include "tests/trainer/overfit.h"
 #include "tests/trainer/random_batch.h"
 #include "trainer/network/dropout.h"
@@ -230,8 +231,7 @@ DOCTEST_TEST_CASE("a small model learns a batch by heart") {
                       optimizer);
       const Overfitted result =
           Overfit(session, RandomBatch(a, 2, 12), adapters ? 320 : 60);
-      DOCTEST_CHECK(result.first_loss ==
-                    doctest::Approx(std::log(61.0)).epsilon(0.1));
+      DOCTEST_CHECK(result.first_loss == Near(std::log(61.0), 0.1));
       // Adapters of frozen random matrices, without those of the logits, learn
       // less, and those of experts as the first weights route.
       DOCTEST_CHECK(result.last_loss <
@@ -276,7 +276,7 @@ DOCTEST_TEST_CASE("a step allocates what the model of memory counts") {
       DOCTEST_MESSAGE(std::string(model::ToText(attention))
                       << ", blocks again " << blocks << ": " << held / 1e6
                       << " MB held, " << counted / 1e6 << " counted");
-      DOCTEST_CHECK(counted == doctest::Approx(held).epsilon(0.03).scale(0));
+      DOCTEST_CHECK(counted == Near(held, 0.03));
     }
   }
 }
@@ -305,11 +305,11 @@ DOCTEST_TEST_CASE("tokens go to their best experts and come back weighted") {
   DOCTEST_CHECK(sums == std::vector<double>{10.0, 200.0, 30.0});
   DOCTEST_CHECK(rows == std::vector<int64_t>{2, 1});
   sums = route(1, false);
-  DOCTEST_CHECK(sums[0] == doctest::Approx(10.0 * first));
-  DOCTEST_CHECK(sums[1] == doctest::Approx(200.0 * second));
+  DOCTEST_CHECK(sums[0] == Near(10.0 * first, 1e-5));
+  DOCTEST_CHECK(sums[1] == Near(200.0 * second, 1e-5));
   sums = route(2, true);
   DOCTEST_CHECK(sums[2] ==
-                doctest::Approx(3.0 * (10.0 * first + 100.0 * (1.0 - first))));
+                Near(3.0 * (10.0 * first + 100.0 * (1.0 - first)), 1e-5));
 }
 
 // Optimizers and other ranks ask for the gradient of every expert.
@@ -340,10 +340,10 @@ DOCTEST_TEST_CASE("rotary positions turn pairs by their angle") {
       at::tensor({1.0, 0.0, 0.0, 1.0}, at::kDouble).expand({1, 1, 3, 4});
   const at::Tensor turned = Rotate(heads, table)[0][0][2];  // position 2
   const auto* const values = turned.const_data_ptr<double>();
-  DOCTEST_CHECK(values[0] == doctest::Approx(std::cos(2.0)));
-  DOCTEST_CHECK(values[1] == doctest::Approx(-std::sin(0.2)));
-  DOCTEST_CHECK(values[2] == doctest::Approx(std::sin(2.0)));
-  DOCTEST_CHECK(values[3] == doctest::Approx(std::cos(0.2)));
+  DOCTEST_CHECK(values[0] == Near(std::cos(2.0), 1e-5));
+  DOCTEST_CHECK(values[1] == Near(-std::sin(0.2), 1e-5));
+  DOCTEST_CHECK(values[2] == Near(std::sin(2.0), 1e-5));
+  DOCTEST_CHECK(values[3] == Near(std::cos(0.2), 1e-5));
 }
 
 DOCTEST_TEST_CASE("what this trainer has not is named") {

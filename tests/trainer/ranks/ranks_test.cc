@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/error.h"
+#include "tests/near.h"
 #include "trainer/ranks/gathering.h"
 
 namespace trainfare::trainer {
@@ -147,16 +148,16 @@ DOCTEST_TEST_CASE("ranks of one host wait from the start of the process on") {
     return static_cast<double>(gathering.left().count()) / 1000.0;
   };
   DOCTEST_CHECK(left(Gathering(here, std::nullopt, seconds(4))) ==
-                doctest::Approx(16).epsilon(0.01));
+                Near(16, 0.01));
   // Its like may have come as late.
   DOCTEST_CHECK(left(Gathering(here, std::nullopt, seconds(25))) ==
-                doctest::Approx(10));
+                Near(10, 1e-5));
   DOCTEST_CHECK(left(Gathering(here, seconds(60), seconds(25))) ==
-                doctest::Approx(60).epsilon(0.01));
+                Near(60, 0.01));
   RankPlace apart = here;
   apart.local_world_size = 1;
   DOCTEST_CHECK(left(Gathering(apart, std::nullopt, seconds(25))) ==
-                doctest::Approx(120).epsilon(0.01));
+                Near(120, 0.01));
   DOCTEST_CHECK(ProcessAge() > seconds(-1));
   DOCTEST_CHECK(ProcessAge() < seconds(3600));
 }

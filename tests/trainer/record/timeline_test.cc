@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "tests/near.h"
 #include "trainer/measure/trace.h"
 #include "trainer/training/measure.h"
 
@@ -48,12 +49,8 @@ DOCTEST_TEST_CASE("layers are timed where asked, and tile their pass") {
       }
     }
     // Instants are kept to the nanosecond.
-    DOCTEST_CHECK(
-        forward_s ==
-        doctest::Approx(sample["forward_s"].get<double>()).epsilon(1e-5));
-    DOCTEST_CHECK(
-        backward_s ==
-        doctest::Approx(sample["backward_s"].get<double>()).epsilon(1e-5));
+    DOCTEST_CHECK(forward_s == Near(sample["forward_s"].get<double>(), 1e-5));
+    DOCTEST_CHECK(backward_s == Near(sample["backward_s"].get<double>(), 1e-5));
     const auto optimizer =
         timeline["optimizer_at_s"].get<std::vector<double>>();
     DOCTEST_CHECK(optimizer.at(0) >= last_s);
@@ -118,7 +115,7 @@ DOCTEST_TEST_CASE("a step is a trace whose events nest and tile") {
   const json step = named("step 2", "step");
   DOCTEST_CHECK(step["ts"] == 0);
   DOCTEST_CHECK(step["dur"].get<double>() ==
-                doctest::Approx(1e6 * sample["step_s"].get<double>()));
+                Near(1e6 * sample["step_s"].get<double>(), 1e-5));
   for (const char* phase : {"forward", "backward"}) {
     const json whole = named(phase, "phase");
     double parts_us = 0;
@@ -128,8 +125,7 @@ DOCTEST_TEST_CASE("a step is a trace whose events nest and tile") {
       DOCTEST_CHECK(end(span) <= end(whole) + 1e-6);
       parts_us += span["dur"].get<double>();
     }
-    DOCTEST_CHECK(parts_us ==
-                  doctest::Approx(whole["dur"].get<double>()).epsilon(1e-6));
+    DOCTEST_CHECK(parts_us == Near(whole["dur"].get<double>(), 1e-6));
     DOCTEST_CHECK(end(whole) <= end(step));
   }
   // Back through the model: the head's part comes first.
@@ -153,9 +149,9 @@ DOCTEST_TEST_CASE("buckets of gradients are a track of their own") {
     DOCTEST_CHECK(event["tid"] == 2);
     DOCTEST_CHECK(event["name"] == "bucket " + std::to_string(buckets));
     DOCTEST_CHECK(event["ts"].get<double>() ==
-                  doctest::Approx(begin_us + (buckets == 0 ? 1000 : 2000)));
+                  Near(begin_us + (buckets == 0 ? 1000 : 2000), 1e-5));
     DOCTEST_CHECK(event["dur"].get<double>() ==
-                  doctest::Approx(buckets == 0 ? 500 : 2000));
+                  Near(buckets == 0 ? 500 : 2000, 1e-5));
     ++buckets;
   }
   DOCTEST_CHECK(buckets == 2);

@@ -5,6 +5,7 @@
 
 #include "model/error.h"
 #include "model/presets.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -62,8 +63,7 @@ TEST_CASE("MLPerf log: the mean step without evaluations") {
   const MlperfRun run =
       ParseLog("a line of the launcher\n" + kBegin + kRun + kSamples + kStop);
   // (60 - 4 - 6) s / (44,800 / 448)
-  CHECK(model::ToSeconds(run.observation.measured) ==
-        doctest::Approx(0.5).epsilon(1e-12).scale(0));
+  CHECK(model::ToSeconds(run.observation.measured) == Near(0.5, 1e-12));
   CHECK(run.observation.device_count == 8);
   CHECK(run.observation.label == "result_0.txt");
   CHECK(run.observation.device == "a100_sxm4_80gb");
@@ -88,13 +88,13 @@ TEST_CASE("MLPerf log: how much was trained stands in one of three places") {
   // The samples of the data stand before the run: twice in two epochs.
   CHECK(step_s(kBegin + Event(1500, "train_samples", "22400") + kRun +
                Event(30000, "epoch_stop") + Event(61000, "epoch_stop") +
-               kStop) == doctest::Approx(half).epsilon(1e-12).scale(0));
+               kStop) == Near(half, 1e-12));
   // Counted along: the last count is what was trained.
   CHECK(
       step_s(kBegin + kRun +
              Event(30000, "block_stop", "null", R"(, "samples_count": 22400)") +
              Event(61000, "block_stop", "null", R"(, "samples_count": 44800)") +
-             kStop) == doctest::Approx(half).epsilon(1e-12).scale(0));
+             kStop) == Near(half, 1e-12));
   CheckLogRefused(
       kBegin + kRun + kStop,
       ": train_samples: missing, and no samples_count; how much was "
@@ -105,8 +105,7 @@ TEST_CASE("MLPerf log: evaluations without times are said") {
   const MlperfRun run =
       ParseLog(kBegin + Event(2000, "run_start") +
                Event(6000, "eval_accuracy", "0.7") + kSamples + kStop);
-  CHECK(model::ToSeconds(run.observation.measured) ==
-        doctest::Approx(0.6).epsilon(1e-12).scale(0));
+  CHECK(model::ToSeconds(run.observation.measured) == Near(0.6, 1e-12));
   REQUIRE(run.notes.size() == 1);
   CHECK(run.notes.front() ==
         "folder/result_0.txt: evaluations are in the time: the log does not "

@@ -5,6 +5,7 @@
 #include "calibrate/records/measurement.h"
 #include "model/error.h"
 #include "tests/calibrate/records/replaced.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -70,10 +71,8 @@ TEST_CASE("all_reduce_perf: sizes, and the times in place") {
   REQUIRE(run.rows.size() == 2);  // none of the empty message
   CHECK(run.rows[0].line == 15);
   CHECK(model::ToBytes(run.rows[0].size) == 1048576);
-  CHECK(model::ToSeconds(run.rows[0].time) ==
-        doctest::Approx(50e-6).epsilon(1e-12).scale(0));
-  CHECK(model::ToSeconds(run.rows[1].time) ==
-        doctest::Approx(400e-6).epsilon(1e-12).scale(0));
+  CHECK(model::ToSeconds(run.rows[0].time) == Near(50e-6, 1e-12));
+  CHECK(model::ToSeconds(run.rows[1].time) == Near(400e-6, 1e-12));
 }
 
 TEST_CASE("all_reduce_perf: its records are what the trainer writes") {
@@ -84,8 +83,7 @@ TEST_CASE("all_reduce_perf: its records are what the trainer writes") {
   const MeasuredCollective& first = read.collectives.front();
   CHECK(first.ranks == 4);
   CHECK(model::ToBytes(first.size) == 1048576);
-  CHECK(model::ToSeconds(first.time) ==
-        doctest::Approx(50e-6).epsilon(1e-12).scale(0));
+  CHECK(model::ToSeconds(first.time) == Near(50e-6, 1e-12));
   CHECK_FALSE(first.computation_speed.has_value());
 }
 
@@ -106,8 +104,7 @@ TEST_CASE("all_reduce_perf: older and newer tables, other programs' lines") {
     CHECK(runs[0].device == "Tesla V100");
     CHECK(runs[0].iterations == 100);
     CHECK_FALSE(runs[0].ended);
-    CHECK(model::ToSeconds(runs[0].rows.at(0).time) ==
-          doctest::Approx(158.4e-6).epsilon(1e-12).scale(0));
+    CHECK(model::ToSeconds(runs[0].rows.at(0).time) == Near(158.4e-6, 1e-12));
   }
   SUBCASE("times of single iterations and a time stamp at the end") {
     const auto runs = ParseNccl(
@@ -117,8 +114,7 @@ TEST_CASE("all_reduce_perf: older and newer tables, other programs' lines") {
         "timestamp\n"
         "1048576 262144 float sum -1 51.20 20.48 30.72 N/A 50 53 53 1 50.00 "
         "20.97 31.46 N/A 49 52 52 1 2026-05-20 12:00:00\n");
-    CHECK(model::ToSeconds(runs.at(0).rows.at(0).time) ==
-          doctest::Approx(50e-6).epsilon(1e-12).scale(0));
+    CHECK(model::ToSeconds(runs.at(0).rows.at(0).time) == Near(50e-6, 1e-12));
   }
   SUBCASE("mpirun's tags and NCCL's lines") {
     std::string text = "[1,0]<stdout>:NCCL version 2.28.7+cuda13.0\n";

@@ -23,6 +23,7 @@
 #include "model/overlap.h"
 #include "model/presets.h"
 #include "tests/hardware/temporary_folder.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 
 namespace trainfare::calibrate {
@@ -199,12 +200,12 @@ PublishedValue ParsedOf(std::string_view quantity, std::string_view text) {
 TEST_CASE("values carry their unit, their kind and their printed digits") {
   const PublishedValue time = ParsedOf("run_time", "2034.45 s");
   CHECK(time.low == 2034.45);
-  CHECK(time.tolerance == doctest::Approx(0.005).epsilon(1e-9).scale(0));
+  CHECK(time.tolerance == Near(0.005));
   const PublishedValue share = ParsedOf("mfu", "10.5 %");
-  CHECK(share.low == doctest::Approx(0.105).epsilon(1e-12).scale(0));
-  CHECK(share.tolerance == doctest::Approx(0.0005).epsilon(1e-9).scale(0));
+  CHECK(share.low == Near(0.105, 1e-12));
+  CHECK(share.tolerance == Near(0.0005));
   const PublishedValue about = ParsedOf("spill_traffic", "about 8.6 GB");
-  CHECK(about.tolerance == doctest::Approx(0.86e9).epsilon(1e-9).scale(0));
+  CHECK(about.tolerance == Near(0.86e9));
   // One digit knows no better than half a unit, whatever "about" says.
   CHECK(ParsedOf("spill_traffic", "about 2 GB").tolerance == 0.5e9);
   const PublishedValue range = ParsedOf("speedup", "1.4 .. 2.4");
@@ -402,8 +403,7 @@ TEST_CASE("costs are time x devices x the price of the day, to the cent") {
     const double cost = CostOf(run, Value(run.name + "/run_time"));
     if (run.name == "volvo_v100_original") {
       // 1.9153 printed as 1.91, cut and not rounded.
-      CHECK(std::floor(cost * 100.0) / 100.0 ==
-            doctest::Approx(row.value.low).epsilon(1e-12).scale(0));
+      CHECK(std::floor(cost * 100.0) / 100.0 == Near(row.value.low, 1e-12));
     } else {
       CHECK(std::abs(cost - row.value.low) <= row.value.tolerance * (1 + 1e-9));
     }
@@ -480,7 +480,7 @@ TEST_CASE("Cerebras and SambaNova rates follow from samples and time") {
     const PublishedRun& run = All().runs.at(name);
     CHECK(static_cast<double>(*run.steps * *run.batch) /
               Value(name + "/run_time") ==
-          doctest::Approx(entry.second).epsilon(1e-6).scale(0));
+          Near(entry.second, 1e-6));
   }
   // Correction 15: the printed sequences are tokens, 128 a sample.
   for (const std::string name : {"sambanova_ntasks8", "sambanova_ntasks16"}) {
@@ -488,9 +488,7 @@ TEST_CASE("Cerebras and SambaNova rates follow from samples and time") {
     const double rate = Value(name + "/throughput");
     CHECK(Equal(Value(name + "/token_rate"), 128.0 * rate));
     CHECK(static_cast<double>(*All().runs.at(name).samples_in_run) ==
-          doctest::Approx(rate * Value(name + "/run_time"))
-              .epsilon(1e-9)
-              .scale(0));
+          Near(rate * Value(name + "/run_time")));
   }
 }
 
@@ -538,7 +536,7 @@ TEST_CASE("the score table follows from its data, but for one cell") {
     if (std::abs(score - row.value.low) <= 0.001 + 1e-12) continue;
     wrong.push_back(row.id);
     CHECK(row.use == PublishedUse::kNone);
-    CHECK(score == doctest::Approx(0.2382).epsilon(1e-9).scale(0));
+    CHECK(score == Near(0.2382));
   }
   CHECK(cells == 42);
   CHECK(wrong == std::vector<std::string>{

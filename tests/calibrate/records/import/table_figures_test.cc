@@ -11,6 +11,7 @@
 #include "model/units.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::calibrate {
@@ -49,11 +50,11 @@ TEST_CASE("packed and unpadded sequences have their real lengths") {
   CHECK(packed.workload.optimizer.kind == OptimizerKind::kLamb);
   CHECK(packed.workload.stack.fusion == Fusion::kGraphs);
   CHECK(packed.workload.parallel.shard == model::Shard::kZero1);
-  CHECK(ToSeconds(packed.measured) == doctest::Approx(0.096));
+  CHECK(ToSeconds(packed.measured) == Near(0.096, 1e-5));
   const Observation rate = parse("MLPerf BERT; LAMB; packed 512-token rows",
                                  "sequences_per_s,8000",
                                  "packed: a row of 512 holds 1.999");
-  CHECK(ToSeconds(rate.measured) == doctest::Approx(768.0 / 8000.0));
+  CHECK(ToSeconds(rate.measured) == Near(768.0 / 8000.0, 1e-5));
   const Observation bare = parse(
       "MLPerf BERT; LAMB; unpadded (one sequence a row)", "step_ms,96", "");
   CHECK(bare.workload.sequence_length == 254);
@@ -116,13 +117,13 @@ TEST_CASE("MLPerf's BERT of rounds whose logs say little") {
   CHECK(run.device == "a100_sxm4_80gb");
   // Each submitter has hosts and software of its own.
   CHECK(run.source == "mlcommons/training_results_v1.1/dell");
-  CHECK(ToSeconds(run.measured) == doctest::Approx(0.2 / (1 + 1.0 / 45)));
+  CHECK(ToSeconds(run.measured) == Near(0.2 / (1 + 1.0 / 45), 1e-5));
 
   // 3072 sequences a step: each 7 x 25,000 of 150,000 + 11.5 x 3072.
   const Table large = table("NGC 21.09", "384", notes);
   REQUIRE(large.observations.size() == 1);
   CHECK(ToSeconds(large.observations[0].measured) ==
-        doctest::Approx(3072.0 / 2240 / (1 + 10.0 / 175 / 3)));
+        Near(3072.0 / 2240 / (1 + 10.0 / 175 / 3), 1e-5));
 
   const auto reason = [](const Table& unused) {
     REQUIRE(unused.unused.size() == 1);
@@ -152,7 +153,7 @@ TEST_CASE("MLPerf's BERT of rounds whose logs say little") {
   REQUIRE(packed.observations.size() == 1);
   CHECK(packed.observations[0].workload.documents == 2);
   CHECK(ToSeconds(packed.observations[0].measured) ==
-        doctest::Approx(0.2 / (1 + 2.0 / 45)));
+        Near(0.2 / (1 + 2.0 / 45), 1e-5));
 }
 
 // Narayanan et al. 2021: of 16 blocks of 1536, 51200 words, 2 of 2048 tokens
@@ -176,13 +177,12 @@ TEST_CASE("a rate in FLOPs is a time by the convention that notes say") {
     return ToSeconds(table.observations[0].measured);
   };
   CHECK(seconds("case 1; hardware FLOPs (4 passes)") ==
-        doctest::Approx(20.0747 / 43.25).epsilon(1e-5));
+        Near(20.0747 / 43.25, 1e-5));
   const double all = seconds("TFLOP counts full (not causal) attention");
-  CHECK(all == doctest::Approx(15.5392 / 43.25).epsilon(1e-5));
+  CHECK(all == Near(15.5392 / 43.25, 1e-5));
   // Scores of all pairs are 2.4739 of these; masks leave 2049 / 4096 of them.
-  CHECK(
-      seconds("TFLOP counts causal attention") ==
-      doctest::Approx((15.5392 - 2.4739 * 2047 / 4096) / 43.25).epsilon(1e-3));
+  CHECK(seconds("TFLOP counts causal attention") ==
+        Near((15.5392 - 2.4739 * 2047 / 4096) / 43.25, 1e-3));
   for (const char* notes : {"", "TFLOP convention depends on the tag"}) {
     CHECK(ReasonOfDecoder(row("tflops_per_device", "43.25", notes)) ==
           "metric tflops_per_device: by which convention its FLOPs are counted "
@@ -209,7 +209,7 @@ TEST_CASE("a run's time is read where a rate in FLOPs is there, too") {
       ParseDecoder(row("tflops_per_device,49.43,a") + row("step_s,0.40616,b") +
                    row("mfu_pct,40,a"));
   REQUIRE(table.observations.size() == 1);
-  CHECK(ToSeconds(table.observations[0].measured) == doctest::Approx(0.40616));
+  CHECK(ToSeconds(table.observations[0].measured) == Near(0.40616, 1e-5));
   const std::string reason =
       ": a rate in FLOPs, whose convention differs: the same runs' tokens/s or "
       "step times are read";
@@ -236,7 +236,7 @@ TEST_CASE("MaxText's own decoders say their heads and gate") {
       32.0 * (4.0 * 4096 * 8192 + 3.0 * 4096 * 28672) + 32000.0 * 4096;
   const double scores = 32.0 * 4 * 2048 * 8192;
   CHECK(ToSeconds(o.measured) ==
-        doctest::Approx(6 * 2048 * 3 * (2 * weights + scores) / 120e12));
+        Near(6 * 2048 * 3 * (2 * weights + scores) / 120e12, 1e-5));
   CHECK(ReasonOfDecoder(row("head_dim 128")) ==
         "model: \"gated MLP\" of maxtext-16B is not stated");
 }
@@ -265,7 +265,7 @@ TEST_CASE("epochs and power of a run within a limit") {
   REQUIRE(table.observations.size() == 2);
   REQUIRE(table.powers.size() == 2);
   const Observation& first = table.observations[0];
-  CHECK(ToSeconds(first.measured) == doctest::Approx(910.0 * 32 / 88'500));
+  CHECK(ToSeconds(first.measured) == Near(910.0 * 32 / 88'500, 1e-5));
   CHECK(first.workload.precision == model::Precision::kTf32);
   CHECK(first.workload.power_limit.base() == 300);
   CHECK(Describe(first.workload).ends_with(" within 300 W"));
@@ -300,8 +300,7 @@ TEST_CASE("a throughput becomes the time of a step, by hand") {
       "4096,30522,"
       "128,32,128,fp32,PyTorch,NGC; LAMB (fused; apex),pretrain,"
       "sequences_per_s,387,n");
-  CHECK(model::ToSeconds(o.measured) ==
-        doctest::Approx(32768.0 / 387.0).epsilon(1e-12));
+  CHECK(model::ToSeconds(o.measured) == Near(32768.0 / 387.0, 1e-12));
   CHECK(o.device == "v100_sxm2_32gb");
   CHECK(o.device_count == 8);
   CHECK(o.quantity == Quantity::kStep);
@@ -350,8 +349,7 @@ TEST_CASE("tokens a second count the length too") {
   const Observation o = OneRow(
       "src,f,s,T4-16GB,1,1,gpt2,,,,,,256,4,1,fp16,PyTorch,,finetune,"
       "tokens_per_s,2048,");
-  CHECK(model::ToSeconds(o.measured) ==
-        doctest::Approx(4.0 * 256.0 / 2048.0).epsilon(1e-12));
+  CHECK(model::ToSeconds(o.measured) == Near(4.0 * 256.0 / 2048.0, 1e-12));
   CHECK(o.workload.architecture.head == Head::kCausalLanguageModel);
 }
 
@@ -360,8 +358,7 @@ TEST_CASE("a throughput with INCONSISTENT latency is the one to trust") {
       "src,f,s,T4-16GB,1,1,bert-base,,,,,,128,1,,fp16,TensorFlow,SQuAD XLA,"
       "inference,sequences_per_s,206.82,"
       "INCONSISTENT: latency (trust throughput)");
-  CHECK(model::ToSeconds(o.measured) ==
-        doctest::Approx(1.0 / 206.82).epsilon(1e-12));
+  CHECK(model::ToSeconds(o.measured) == Near(1.0 / 206.82, 1e-12));
 }
 
 TEST_CASE("a run's throughput and step time count once") {
@@ -373,7 +370,7 @@ TEST_CASE("a run's throughput and step time count once") {
                 "step_ms,627.6,\n" + front + "step_ms,630.0,\n");
   REQUIRE(table.observations.size() == 2);
   CHECK(model::ToMilliseconds(table.observations[0].measured) ==
-        doctest::Approx(627.6).epsilon(1e-12));
+        Near(627.6, 1e-12));
   // Repetitions of one run are left out together.
   CHECK(table.observations[0].label == table.observations[1].label);
   CHECK(table.unused.at("throughput of a run whose step time is there too") ==
@@ -389,7 +386,7 @@ TEST_CASE("a rate of eight devices as one's is seen") {
   };
   // A sequence is some 336 GFLOPs forward and three times that in all, so that 8
   // devices of 312 TFLOP/s do 2,500 a second at most.
-  CHECK(OneRow(row("1300")).measured.base() == doctest::Approx(256.0 / 1300.0));
+  CHECK(OneRow(row("1300")).measured.base() == Near(256.0 / 1300.0, 1e-5));
   CHECK(ReasonOfRow(row("10400")) == "faster than the device's peak");
 }
 

@@ -10,6 +10,7 @@
 #include "calibrate/records/import/table.h"
 #include "model/error.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -26,8 +27,7 @@ TEST_CASE("an all-reduce that was measured beside says what joins the hosts") {
       "step_s,1,94\n",
       "d.csv");
   REQUIRE(table.observations.size() == 1);
-  CHECK(table.observations[0].network->base() ==
-        doctest::Approx(94e9 * 300 / 235));
+  CHECK(table.observations[0].network->base() == Near(94e9 * 300 / 235, 1e-5));
 }
 
 TEST_CASE("a row says on how many hosts, and what joins them") {
@@ -41,9 +41,9 @@ TEST_CASE("a row says on how many hosts, and what joins them") {
   const Observation four =
       OneRow(row("2", "x; 4 x 100 Gbit/s RoCE between nodes"));
   CHECK(four.hosts == 2);
-  CHECK(four.network->base() == doctest::Approx(50e9));
+  CHECK(four.network->base() == Near(50e9, 1e-5));
   CHECK(OneRow(row("2", "a 16, InfiniBand 100 Gbit/s between nodes"))
-            .network->base() == doctest::Approx(12.5e9));
+            .network->base() == Near(12.5e9, 1e-5));
   CHECK_FALSE(OneRow(row("2", "fast between nodes")).network.has_value());
   CHECK(OneRow(row("1", "100 Gbit/s between nodes")).hosts == 1);
   // Where a table has no column for them, adapters stand in the notes.
@@ -51,7 +51,7 @@ TEST_CASE("a row says on how many hosts, and what joins them") {
             row("2",
                 "MLPerf; intra-node: NVLINK 600GB/s; host network: Management: "
                 "1x Ethernet 40Gb/Sec  Compute: 8x IB HDR 200Gb/Sec"))
-            .network->base() == doctest::Approx(200e9));
+            .network->base() == Near(200e9, 1e-5));
   CHECK_THROWS_AS(ParseRows(row("3", "x") + "\n"), InputError);
 }
 
@@ -67,14 +67,13 @@ TEST_CASE("a host's adapters are its network") {
     REQUIRE(table.observations.size() == 1);
     return table.observations[0].network;
   };
-  CHECK(network("4x ConnectX-7 IB NDR 400Gb/Sec")->base() ==
-        doctest::Approx(200e9));
+  CHECK(network("4x ConnectX-7 IB NDR 400Gb/Sec")->base() == Near(200e9, 1e-5));
   CHECK(network("Storage: 2x BF3 400Gb/s, Compute: 8 x ConnectX - 7 IB NDR 400 "
                 "Gb / Sec, Management: 100Gb/s Ethernet NIC")
-            ->base() == doctest::Approx(400e9));
+            ->base() == Near(400e9, 1e-5));
   CHECK(
       network("1x Ethernet 40Gb/Sec  8x ConnectX-6 IB HDR 200Gb/Sec")->base() ==
-      doctest::Approx(200e9));
+      Near(200e9, 1e-5));
   CHECK_FALSE(network("Infiniband, Ethernet").has_value());
   CHECK_FALSE(network("xGb, 100 Gb/s").has_value());
   CHECK_FALSE(network("").has_value());
@@ -109,7 +108,7 @@ TEST_CASE("a host's network is a rate, adapters, or a name without either") {
                            std::pair{"10G Ethernet", 10.0},
                            std::pair{"InfiniBand NDR", 0.0},
                            std::pair{"", 0.0}}) {
-    CHECK(gigabits(said.first) == doctest::Approx(said.second));
+    CHECK(gigabits(said.first) == Near(said.second, 1e-5));
   }
   for (const char* other : {"1x Ethernet 10GB/Sec", "900 Mbit/s"}) {
     CAPTURE(other);

@@ -10,6 +10,7 @@
 #include "calibrate/records/import/table.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -116,7 +117,7 @@ TEST_CASE("slices of TPUs are data parallel over the data centre's network") {
   CHECK(o.workload.parallel.shard == model::Shard::kFsdp);
   CHECK(o.workload.parallel.replicate == 2);
   CHECK(o.hosts == 2);
-  CHECK(o.network->base() == doctest::Approx(800e9));
+  CHECK(o.network->base() == Near(800e9, 1e-5));
   CHECK(
       ReasonOfDecoder(row("TPU v5e", "511", "FSDP within a slice; slices=2")) ==
       "devices that do not fill their slices");
@@ -192,7 +193,7 @@ TEST_CASE("ranks that have a model together are so many a copy") {
   CHECK(p.tensor_overlap == model::TensorOverlap::kNone);
   CHECK(plain.device_count == 8);
   // Four micro-batches of two copies, 4096 tokens each.
-  CHECK(plain.measured.base() == doctest::Approx(2.0));
+  CHECK(plain.measured.base() == Near(2.0, 1e-5));
   const model::Parallel nemo =
       read("1", "4", "2", "NeMo", "interleaved pipeline stages 6")
           .workload.parallel;

@@ -11,6 +11,7 @@
 #include "model/validate.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/near.h"
 #include "tests/shared_data.h"
 
 namespace trainfare::calibrate {
@@ -223,8 +224,7 @@ TEST_CASE("a table that is not right says where") {
   REQUIRE(longer.unused.size() == 1);
   CHECK(longer.unused.begin()->first.starts_with("value: expected"));
   CHECK(longer.unused.begin()->first.size() <= 203);
-  CHECK(OneRow(front + "\"1,234.5\",").measured.base() ==
-        doctest::Approx(1.2345));
+  CHECK(OneRow(front + "\"1,234.5\",").measured.base() == Near(1.2345, 1e-5));
   CHECK_THROWS_WITH_AS(
       ParseRows("src,f,s,T4-16GB,1,1,bert-base,1024,,,,,128,4,1,fp16,PyTorch,,"
                 "finetune,"

@@ -12,6 +12,7 @@
 #include "model/units.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -90,8 +91,7 @@ TEST_CASE("a decoder's row says blocks, adapters, recomputation, weights") {
       "tokens_per_s,3300,LoRA on q_proj k_proj v_proj o_proj\n");
   REQUIRE(table.observations.size() == 1);
   const Observation& o = table.observations[0];
-  CHECK(model::ToSeconds(o.measured) ==
-        doctest::Approx(4.0 * 4096.0 / 3300.0).epsilon(1e-12));
+  CHECK(model::ToSeconds(o.measured) == Near(4.0 * 4096.0 / 3300.0, 1e-12));
   const model::Workload& w = o.workload;
   CHECK(w.architecture.vocabulary == 32000);
   CHECK(w.architecture.key_heads() == 8);
@@ -302,8 +302,7 @@ TEST_CASE("a step's parts and a step without optimizer") {
   CHECK(inference.quantity == Quantity::kStep);
   CHECK(inference.workload.architecture.head == Head::kSequenceClassification);
   CHECK(inference.workload.optimizer.kind == OptimizerKind::kNone);
-  CHECK(model::ToSeconds(inference.measured) ==
-        doctest::Approx(1.34112).epsilon(1e-12));
+  CHECK(model::ToSeconds(inference.measured) == Near(1.34112, 1e-12));
 
   const Observation both = OneRow(
       front + "pretrain,step_ms,1350,forward+backward; no optimizer step");

@@ -10,6 +10,7 @@
 #include "model/error.h"
 #include "model/presets.h"
 #include "tests/calibrate/records/replaced.h"
+#include "tests/near.h"
 
 namespace trainfare::calibrate {
 namespace {
@@ -77,7 +78,7 @@ TEST_CASE("a run of Hugging Face's Trainer is a mean step time") {
   REQUIRE(IsTrainerState(file.path()));
   const Observation o = ReadTrainerState(file.path(), Emotion());
   // (160 s - 4 s - 6 s) / 750.
-  CHECK(model::ToSeconds(o.measured) == doctest::Approx(0.2).epsilon(1e-12));
+  CHECK(model::ToSeconds(o.measured) == Near(0.2, 1e-12));
   CHECK(o.quantity == Quantity::kStep);
   CHECK(o.device == "t4");
   CHECK(o.device_count == 1);

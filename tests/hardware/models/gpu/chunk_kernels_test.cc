@@ -15,6 +15,7 @@
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
 #include "tests/hardware/models/gpu/volta.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -202,9 +203,7 @@ TEST_CASE("the rate of products over chunks is that of published kernels") {
     all.push_back(Mean(means));
     of[key] = std::exp(all.back());
   }
-  const auto about = [](double value) {
-    return Approx(value).epsilon(0.01).scale(0);
-  };
+  const auto about = [](double value) { return Near(value, 0.01); };
   REQUIRE(of.size() == 5);
   CHECK(of[{"h100_sxm", "scan"}] == about(0.85));
   CHECK(of[{"gb200", "scan"}] == about(0.53));
@@ -251,10 +250,10 @@ TEST_CASE("a chunk scan by hand") {
       static_cast<double>(timed.kernels()[0].matrix_flops) / rate;
   const double exposed = 336.5e-6 * (1.0 - 16.0 / 26.3);
   CHECK(timed.SecondsAt(0.74) ==
-        Approx(products + 320.5e-6 + exposed + 5.5e-6).epsilon(1e-3).scale(0));
-  CHECK(timed.SecondsAt(0.74) == Approx(919e-6).epsilon(1e-3).scale(0));
+        Near(products + 320.5e-6 + exposed + 5.5e-6, 1e-3));
+  CHECK(timed.SecondsAt(0.74) == Near(919e-6, 1e-3));
   // Without what waits for instructions, as before: too fast by a sixth.
-  CHECK(timed.SecondsAt(1.0 / 0.6) == Approx(731e-6).epsilon(1e-3).scale(0));
+  CHECK(timed.SecondsAt(1.0 / 0.6) == Near(731e-6, 1e-3));
 }
 
 }  // namespace trainfare::hardware::models

@@ -9,6 +9,7 @@
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
 #include "tests/hardware/models/gpu/volta.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -51,8 +52,7 @@ TEST_CASE("the cache feeds the tensor cores") {
   const double load = 112e12 / 64.0 / 2.43e12;
   CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) ==
         Near(1.0 / std::sqrt(1.0 + load * load)));
-  CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) ==
-        Approx(0.8115).epsilon(1e-4).scale(0));
+  CHECK(FedShare(112e12, 1.0 / 64.0, 2.43e12) == Near(0.8115, 1e-4));
 }
 
 // A softmax over rows of 8192 numbers in fp32: 16 warps a row, so 4 rows on
@@ -77,12 +77,9 @@ TEST_CASE("a reduction reads again what the cache has lost") {
            static_cast<double>(kernel.bytes_read);
   };
   using enum model::RowReads;
-  CHECK(again(reduction(kThrice, 100'000, 8192, 4)) ==
-        Approx(2 * 0.98828).epsilon(1e-4).scale(0));
-  CHECK(again(reduction(kTwice, 100'000, 8192, 4)) ==
-        Approx(0.98828).epsilon(1e-4).scale(0));
-  CHECK(again(reduction(kNorm, 100'000, 768, 2)) ==
-        Approx(0.0944).epsilon(2e-3).scale(0));
+  CHECK(again(reduction(kThrice, 100'000, 8192, 4)) == Near(2 * 0.98828, 1e-4));
+  CHECK(again(reduction(kTwice, 100'000, 8192, 4)) == Near(0.98828, 1e-4));
+  CHECK(again(reduction(kNorm, 100'000, 768, 2)) == Near(0.0944, 2e-3));
   // Rows of 1024 in fp32 stay in a warp's registers; sums read once.
   CHECK(again(reduction(kThrice, 100'000, 1024, 4)) == 0.0);
   CHECK(again(reduction(kOnce, 100'000, 8192, 4)) == 0.0);
@@ -141,14 +138,14 @@ TEST_CASE("attention by the instructions of its generation") {
         hardware::DeviceCatalog::Shipped().Find(device), w);
   };
   using enum model::Attention;
-  CHECK(rates("h100_sxm", kFlash3).at(0) == Approx(640).epsilon(0.1));
+  CHECK(rates("h100_sxm", kFlash3).at(0) == Near(640, 0.1));
   CHECK(rates("h100_sxm", kFlash2) == rates("h100_sxm", kFlash));
-  CHECK(rates("h100_sxm", kFlash2).at(1) == Approx(322).epsilon(0.1));
-  CHECK(rates("b200_sxm", kFlash2).at(0) == Approx(352).epsilon(0.15));
+  CHECK(rates("h100_sxm", kFlash2).at(1) == Near(322, 0.1));
+  CHECK(rates("b200_sxm", kFlash2).at(0) == Near(352, 0.15));
   // LibTorch's is cuDNN's there.
   CHECK(rates("b200_sxm", kFlash) == rates("b200_sxm", kFlash3));
-  CHECK(rates("b200_sxm", kFlash3).at(0) == Approx(1418).epsilon(0.1));
-  CHECK(rates("b200_sxm", kFlash3).at(1) == Approx(1165).epsilon(0.1));
+  CHECK(rates("b200_sxm", kFlash3).at(0) == Near(1418, 0.1));
+  CHECK(rates("b200_sxm", kFlash3).at(1) == Near(1165, 0.1));
   CHECK(rates("b300_sxm", kFlash3).at(0) >
         1.05 * rates("b200_sxm", kFlash3).at(0));
   // Where there are no other instructions all are one.
@@ -357,7 +354,7 @@ TEST_CASE("XLA's kernels move their bytes at a share of the rate") {
   w.stack.fusion = model::Fusion::kXla;
   const StepTime<double> xla = GpuStepOf(d, w, p);
   CHECK(xla.forward.memory.base() ==
-        doctest::Approx(2 * compiled.forward.memory.base()));
+        Near(2 * compiled.forward.memory.base(), 1e-5));
   CHECK(xla.forward.matrix.base() == compiled.forward.matrix.base());
 }
 

@@ -9,6 +9,7 @@
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
 #include "tests/hardware/models/gpu/volta.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -31,7 +32,7 @@ TEST_CASE("a board's power limit holds back long products") {
   const double demanded = 17.3e-12 * 8.1e12 * 0.93;
   const double left = 43.0 / (demanded - 27.0);
   CHECK(share(1.0) == Near(std::cbrt(left)));
-  CHECK(share(1.0) == Approx(0.7466).epsilon(1e-4).scale(0));
+  CHECK(share(1.0) == Near(0.7466, 1e-4));
   CHECK(share(0.5) == Near(std::cbrt(2.0 * left)));
   CHECK(share(0.25) == 1.0);
   d.max_power = model::Watt(50);
@@ -107,8 +108,8 @@ TEST_CASE(
         demanded / (d.peak.fp32->base() * FactsOfGpus().lanes.reach));
     return ClockWithinLimit(d, model::Precision::kFp32, *d.peak.fp32).At(1.0);
   };
-  CHECK(share(200, 72, 267) == Approx(909.0 / 1028.0).epsilon(0.05).scale(0));
-  CHECK(share(117, 28, 179) == Approx(2952.0 / 3472.0).epsilon(0.05).scale(0));
+  CHECK(share(200, 72, 267) == Near(909.0 / 1028.0, 0.05));
+  CHECK(share(117, 28, 179) == Near(2952.0 / 3472.0, 0.05));
 }
 
 TEST_CASE("what a board draws in each kind of work") {
@@ -148,11 +149,11 @@ TEST_CASE("a limit that is set slows a run by its mean power") {
     w.power_limit = model::Watt(limit);
     return ClockWithinSetLimit(d, w, shares);
   };
-  CHECK(clock(150) == Approx(0.848).epsilon(1e-3).scale(0));
-  CHECK(clock(100) == Approx(0.2855 / 0.49).epsilon(1e-3).scale(0));
+  CHECK(clock(150) == Near(0.848, 1e-3));
+  CHECK(clock(100) == Near(0.2855 / 0.49, 1e-3));
   CHECK(clock(240) == Near(1.0));
   d.generation->least_voltage = 0.6;
-  CHECK(clock(100) == Approx(std::cbrt(0.2855)).epsilon(1e-3).scale(0));
+  CHECK(clock(100) == Near(std::cbrt(0.2855), 1e-3));
 
   // In a step all that the device does takes as much longer, and no more is
   // drawn in any kind of work.

@@ -10,15 +10,10 @@
 
 #include "hardware/models/device_models.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
-
-using doctest::Approx;
-
-inline Approx Near(double value) {
-  return Approx(value).epsilon(1e-9).scale(0);
-}
 
 // Dimensions of a V100-PCIE.
 inline Device Volta() {

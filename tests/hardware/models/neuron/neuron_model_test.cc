@@ -8,6 +8,7 @@
 #include "hardware/models/neuron/neuron.h"
 #include "model/padding.h"
 #include "model/presets.h"
+#include "tests/near.h"
 #include "tests/units.h"
 
 namespace trainfare::hardware::models {
@@ -64,49 +65,40 @@ TEST_CASE("a product with its activation, worked by hand") {
   const std::vector<double> p = NeuronNumbers();
 
   const NeuronWork work = NeuronWorkOf(Core(), w, kernels, segment);
-  CHECK(model::ToMicroseconds(work.tensor) ==
-        doctest::Approx(203.446).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(work.tensor) == Near(203.446, 1e-5));
   CHECK(model::ToBytes(work.activation_bytes) == 100e6);
   CHECK(work.operations == 1);
 
   // As part of a pass that touches 200 MB.
   const NeuronActivity<double> busy =
       NeuronActivityOf<double>(Core(), work, model::MB(200), p);
-  CHECK(model::ToMicroseconds(busy.tensor) ==
-        doctest::Approx(406.892).epsilon(1e-5));
-  CHECK(model::ToMicroseconds(busy.vector) ==
-        doctest::Approx(4.34783).epsilon(1e-5));
-  CHECK(model::ToMicroseconds(busy.scalar) ==
-        doctest::Approx(40.0).epsilon(1e-12));
-  CHECK(model::ToBytes(busy.spill) ==
-        doctest::Approx(69.93367e6).epsilon(1e-6));
-  CHECK(model::ToBytes(busy.traffic) ==
-        doctest::Approx(134.65226e6).epsilon(1e-6));
-  CHECK(model::ToMicroseconds(busy.dma) ==
-        doctest::Approx(656.840).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(busy.tensor) == Near(406.892, 1e-5));
+  CHECK(model::ToMicroseconds(busy.vector) == Near(4.34783, 1e-5));
+  CHECK(model::ToMicroseconds(busy.scalar) == Near(40.0, 1e-12));
+  CHECK(model::ToBytes(busy.spill) == Near(69.93367e6, 1e-6));
+  CHECK(model::ToBytes(busy.traffic) == Near(134.65226e6, 1e-6));
+  CHECK(model::ToMicroseconds(busy.dma) == Near(656.840, 1e-5));
   CHECK(model::ToMicroseconds(NeuronEngineTime<double>(busy, 0.2)) ==
-        doctest::Approx(442.370).epsilon(1e-5));
+        Near(442.370, 1e-5));
 
   // In a step of its own its pass is 100 MB: 59.867 MB spilled, 124.586 MB in
   // all, 607.736 us of DMA; 442.370 + 607.736 - 0.9 x 442.370, 0.3 and 5000 us.
   const StepTime<double> step = NeuronStep<double>(Core(), w, kernels, p);
-  CHECK(
-      model::ToMicroseconds(step.total()) ==
-      doctest::Approx(442.370 + 607.736 - 398.133 + 0.3 + 5000).epsilon(1e-6));
+  CHECK(model::ToMicroseconds(step.total()) ==
+        Near(442.370 + 607.736 - 398.133 + 0.3 + 5000, 1e-6));
   // The terms add up, and the engines' stay whole.
   CHECK(model::ToMicroseconds(step.forward.matrix + step.forward.vector) ==
-        doctest::Approx(442.370).epsilon(1e-5));
+        Near(442.370, 1e-5));
   CHECK(step.forward.spill.base() > 0);
 
   // In fp32, at a quarter of the peak, what is lost beside it is the same.
   model::Workload wide = w;
   wide.precision = model::Precision::kFp32;
   const NeuronWork in_fp32 = NeuronWorkOf(Core(), wide, kernels, segment);
-  CHECK(model::ToMicroseconds(in_fp32.tensor) ==
-        doctest::Approx(813.783).epsilon(1e-5));
+  CHECK(model::ToMicroseconds(in_fp32.tensor) == Near(813.783, 1e-5));
   CHECK(model::ToMicroseconds(
             NeuronActivityOf<double>(Core(), in_fp32, model::MB(200), p)
-                .tensor) == doctest::Approx(1017.229).epsilon(1e-5));
+                .tensor) == Near(1017.229, 1e-5));
 
   // A forward pass alone hides 0.7 of the shorter engines, 406.892 + 0.3 x
   // 44.348, and has one call of the runtime.
@@ -115,7 +107,7 @@ TEST_CASE("a product with its activation, worked by hand") {
   const StepTime<double> alone =
       NeuronStep<double>(Core(), forward, kernels, p);
   CHECK(model::ToMicroseconds(alone.total()) ==
-        doctest::Approx(420.196 + 607.736 - 378.177 + 0.3 + 500).epsilon(1e-6));
+        Near(420.196 + 607.736 - 378.177 + 0.3 + 500, 1e-6));
 }
 
 TEST_CASE("engines overlap between taking turns and the longest alone") {
@@ -124,11 +116,11 @@ TEST_CASE("engines overlap between taking turns and the longest alone") {
   busy.vector = model::Milliseconds(10);
   busy.scalar = model::Milliseconds(6);
   CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 0.0)) ==
-        doctest::Approx(24));
+        Near(24, 1e-5));
   CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 1.0)) ==
-        doctest::Approx(10));
+        Near(10, 1e-5));
   CHECK(model::ToMilliseconds(NeuronEngineTime<double>(busy, 0.5)) ==
-        doctest::Approx(17));
+        Near(17, 1e-5));
 }
 
 TEST_CASE("nothing spills while a pass fits in the SBUF") {
@@ -170,8 +162,8 @@ TEST_CASE("one spill share explains both lengths") {
   };
   const double at_32 = share(32, 2.0);
   const double at_128 = share(128, 8.6);
-  CHECK(at_32 == doctest::Approx(0.864).epsilon(0.01));
-  CHECK(at_128 == doctest::Approx(0.804).epsilon(0.01));
+  CHECK(at_32 == Near(0.864, 0.01));
+  CHECK(at_128 == Near(0.804, 0.01));
   // Each predicts the other within 10 %.
   CHECK(std::abs(at_32 / at_128 - 1.0) < 0.10);
 }
@@ -181,9 +173,9 @@ TEST_CASE("compiler levels and the host's memory") {
   const auto level = [&](int64_t asked) {
     return CompilerLevelFactor(trainium, asked);
   };
-  CHECK(level(1) == doctest::Approx(1.0370).epsilon(1e-4));
+  CHECK(level(1) == Near(1.0370, 1e-4));
   CHECK(level(2) == 1.0);
-  CHECK(level(3) == doctest::Approx(0.9914).epsilon(1e-4));
+  CHECK(level(3) == Near(0.9914, 1e-4));
 
   REQUIRE(trainium.compiler.has_value());
   const GraphMemory& compiler = *trainium.compiler->graph_memory;
@@ -211,11 +203,11 @@ TEST_CASE("compiler levels and the host's memory") {
 
   // BERT-large has 24 x 1024 for 12 x 768.
   const model::Bytes<> of_base = CompilerMemory(compiler, base, 6144);
-  CHECK(model::ToBytes(of_base) == doctest::Approx(27.7e9).epsilon(2e-3));
+  CHECK(model::ToBytes(of_base) == Near(27.7e9, 2e-3));
   CHECK(CompilerMemory(
             compiler, model::FindArchitecture("bert-large-uncased"), 6144) /
             of_base ==
-        doctest::Approx(24.0 * 1024 / (12 * 768)).epsilon(1e-12));
+        Near(24.0 * 1024 / (12 * 768), 1e-12));
 }
 
 // docs/models/trainium.md, "Dynamic padding".
@@ -235,8 +227,8 @@ TEST_CASE("dynamic padding compiles for hours") {
   // 179 s a shape: compiled once each, and anew at every change.
   const double once_h = shapes * 179 / 3600;
   const double anew_h = kSteps * (1 - same) * 179 / 3600;
-  CHECK(once_h == doctest::Approx(3.7).epsilon(0.1));
-  CHECK(anew_h == doctest::Approx(285).epsilon(0.05));
+  CHECK(once_h == Near(3.7, 0.1));
+  CHECK(anew_h == Near(285, 0.05));
   CHECK(once_h < 77);
   CHECK(77 < anew_h);
 }
