@@ -80,7 +80,8 @@ std::string DropoutWords(const model::Workload& workload) {
 
 std::optional<Note> MemoryNote(const JobEstimate& job,
                                const Scenario& scenario,
-                               const RoomTrial& has_room) {
+                               const RoomTrial& has_room,
+                               Smaller smaller) {
   const model::MemoryEstimate& memory = job.memory;
   if (!job.fits() || HasRoom(memory, job.capacity)) return std::nullopt;
   const model::Workload& w = job.workload;
@@ -102,7 +103,7 @@ std::optional<Note> MemoryNote(const JobEstimate& job,
       FormatBytes(job.capacity));
   Scenario asked = scenario;
   asked.workload = w;
-  const std::vector<std::string> safe = SaferSettings(asked, has_room);
+  const std::vector<std::string> safe = SaferSettings(asked, has_room, smaller);
   if (!safe.empty()) {
     line += fmt::format("; {} is safe", fmt::join(safe, " or "));
   }

@@ -38,7 +38,8 @@ std::string NamedCloudNote(const hardware::Instance& instance);
 // what it has room; nullopt: it does.
 std::optional<Note> MemoryNote(const JobEstimate& job,
                                const Scenario& scenario,
-                               const RoomTrial& has_room);
+                               const RoomTrial& has_room,
+                               Smaller smaller = Smaller::kAny);
 
 // That several hosts train over a network that nobody named, which makes the
 // interval wide; `hint` says what to do. nullopt: it is named, or there is none.

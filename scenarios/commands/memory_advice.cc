@@ -12,6 +12,7 @@
 
 #include "model/bisection.h"
 #include "model/error.h"
+#include "model/logits.h"
 #include "model/parallel.h"
 #include "model/trainable.h"
 #include "model/validate.h"
@@ -25,69 +26,94 @@ namespace {
 
 using model::Workload;
 
-// One change: its words, and whether it changes anything of the workload,
-// which it then has changed.
-struct Change {
-  std::string_view words;
-  bool (*apply)(Workload& w, int64_t devices);
-};
+// One change of a workload: the flag that says it; empty: it changes nothing.
+using Change = std::string_view (*)(Workload& w, int64_t devices);
+
+// Logits of a part of the rows at a time: by the stack that has it and more, or
+// in one that has it not.
+std::string_view ChunkLoss(Workload& w, int64_t) {
+  if (w.architecture.head != model::Head::kCausalLanguageModel) return "";
+  if (w.stack.fusion == model::Fusion::kEager) {
+    w.stack.fusion = model::Fusion::kLiger;
+    return "--set stack=liger";
+  }
+  if (w.stack.fusion != model::Fusion::kUnsloth || model::ChunksLoss(w)) {
+    return "";
+  }
+  w.stack.loss = model::LossKernels::kChunked;
+  return "--set loss=chunked";
+}
+
+std::string_view ShardState(Workload& w, int64_t devices) {
+  if (devices == 1 || w.parallel.shard != model::Shard::kNone ||
+      w.parallel.pipeline > 1) {
+    return "";
+  }
+  w.parallel.shard = model::Shard::kFsdp;
+  return "--set parallel.shard=fsdp";
+}
+
+std::string_view Recompute(Workload& w, int64_t) {
+  return std::exchange(w.gradient_checkpointing, true)
+             ? ""
+             : "--set gradient_checkpointing=true";
+}
+
+std::string_view TakeBatchOfOne(Workload& w, int64_t) {
+  return std::exchange(w.batch, 1) > 1 ? "--batch 1" : "";
+}
+
+std::string_view KeepWeightsNarrow(Workload& w, int64_t) {
+  if (model::BytesPerElement(w.precision) >= 4) return "";
+  return std::exchange(w.stack.narrow_weights, true)
+             ? ""
+             : "--set narrow_weights=true";
+}
+
+std::string_view LeaveOutDropout(Workload& w, int64_t) {
+  return std::exchange(w.architecture.dropout, 0.0) > 0.0 ? "--set dropout=0"
+                                                          : "";
+}
+
+std::string_view LeaveOutMasters(Workload& w, int64_t) {
+  if (!w.stack.narrow_weights) return "";
+  return std::exchange(w.optimizer.masters, model::Masters::kNone) ==
+                 model::Masters::kNone
+             ? ""
+             : "--set optimizer.masters=none";
+}
+
+std::string_view NarrowOptimizerState(Workload& w, int64_t) {
+  return std::exchange(w.optimizer.state_bits, 8) == 0
+             ? "--set optimizer.state_bits=8"
+             : "";
+}
+
+std::string_view TrainAdapters(Workload& w, int64_t) {
+  if (w.trainable.lora_rank > 0) return "";
+  w.trainable.lora_rank = 16;
+  model::NameUsualMatrices(w.architecture, w.trainable);
+  return kAdapterFlag;
+}
+
+std::string_view NarrowBase(Workload& w, int64_t) {
+  if (w.trainable.lora_rank == 0) return "";
+  return std::exchange(w.trainable.base_bits, 4) == 0
+             ? "--set trainable.lora.base_bits=4"
+             : "";
+}
 
 // Those that cost least come first.
-constexpr auto kChanges = std::to_array<Change>({
-    {"--set stack=liger",
-     [](Workload& w, int64_t) {
-       const bool helps =
-           w.architecture.head == model::Head::kCausalLanguageModel &&
-           w.stack.fusion == model::Fusion::kEager;
-       if (helps) w.stack.fusion = model::Fusion::kLiger;
-       return helps;
-     }},
-    {"--set parallel.shard=fsdp",
-     [](Workload& w, int64_t devices) {
-       const bool helps = devices > 1 &&
-                          w.parallel.shard == model::Shard::kNone &&
-                          w.parallel.pipeline == 1;
-       if (helps) w.parallel.shard = model::Shard::kFsdp;
-       return helps;
-     }},
-    {"--set gradient_checkpointing=true",
-     [](Workload& w, int64_t) {
-       return !std::exchange(w.gradient_checkpointing, true);
-     }},
-    {"--batch 1",
-     [](Workload& w, int64_t) { return std::exchange(w.batch, 1) > 1; }},
-    {"--set narrow_weights=true",
-     [](Workload& w, int64_t) {
-       return model::BytesPerElement(w.precision) < 4 &&
-              !std::exchange(w.stack.narrow_weights, true);
-     }},
-    {"--set dropout=0",
-     [](Workload& w, int64_t) {
-       return std::exchange(w.architecture.dropout, 0.0) > 0.0;
-     }},
-    {"--set optimizer.masters=none",
-     [](Workload& w, int64_t) {
-       return w.stack.narrow_weights &&
-              std::exchange(w.optimizer.masters, model::Masters::kNone) !=
-                  model::Masters::kNone;
-     }},
-    {"--set optimizer.state_bits=8",
-     [](Workload& w, int64_t) {
-       return std::exchange(w.optimizer.state_bits, 8) == 0;
-     }},
-    {kAdapterFlag,
-     [](Workload& w, int64_t) {
-       if (w.trainable.lora_rank > 0) return false;
-       w.trainable.lora_rank = 16;
-       model::NameUsualMatrices(w.architecture, w.trainable);
-       return true;
-     }},
-    {"--set trainable.lora.base_bits=4",
-     [](Workload& w, int64_t) {
-       return w.trainable.lora_rank > 0 &&
-              std::exchange(w.trainable.base_bits, 4) == 0;
-     }},
-});
+constexpr auto kChanges = std::to_array<Change>({ChunkLoss,
+                                                 ShardState,
+                                                 Recompute,
+                                                 TakeBatchOfOne,
+                                                 KeepWeightsNarrow,
+                                                 LeaveOutDropout,
+                                                 LeaveOutMasters,
+                                                 NarrowOptimizerState,
+                                                 TrainAdapters,
+                                                 NarrowBase});
 // Those before it leave what is learned as it is, and are tried together.
 constexpr size_t kDropout = 5;
 constexpr size_t kUpdates = 6;   // the first of those that round the update
@@ -127,35 +153,31 @@ struct FitQuestion {
   const FitTrial& trial;
 };
 
-// With the changes of a set of bits; nullopt where one of them changes nothing,
-// the job is none any more or does not fit.
+// The flags of the changes of a set of bits, and what it comes to with them;
+// nullopt where one of them changes nothing, the job is none any more or does
+// not fit.
 std::optional<std::string> Changed(const FitQuestion& question,
                                    unsigned bits,
                                    const Division& division = {}) {
   Scenario changed = question.scenario;
   Divide(division, changed.workload.parallel);
-  for (size_t i = 0; i < kChanges.size(); ++i) {
-    if ((bits >> i & 1U) == 0) continue;
-    if (!kChanges[i].apply(changed.workload, question.places.devices)) {
-      return std::nullopt;
-    }
-  }
-  try {
-    model::Validate(changed.workload);
-    return question.trial(changed);
-  } catch (const model::InputError&) {
-    return std::nullopt;  // not of this model or device
-  }
-}
-
-std::string WordsOf(unsigned bits) {
   std::string words;
   for (size_t i = 0; i < kChanges.size(); ++i) {
     if ((bits >> i & 1U) == 0) continue;
-    words += kChanges[i].words;
+    const std::string_view flag =
+        kChanges[i](changed.workload, question.places.devices);
+    if (flag.empty()) return std::nullopt;
+    words += flag;
     words += ' ';
   }
-  return words;
+  try {
+    model::Validate(changed.workload);
+    const auto outcome = question.trial(changed);
+    if (!outcome) return std::nullopt;
+    return fmt::format("{}({})", words, *outcome);
+  } catch (const model::InputError&) {
+    return std::nullopt;  // not of this model or device
+  }
 }
 
 // Whether ranks may have a copy of the model so, all else as it is.
@@ -225,7 +247,7 @@ std::optional<std::string> Divided(const FitQuestion& question) {
       add("tensor", asked.tensor, divided.tensor);
       add("pipeline", asked.pipeline, divided.pipeline);
       add("context", asked.context, divided.context);
-      return fmt::format("{}{}({})", words, WordsOf(bits), *outcome);
+      return words + *outcome;
     }
   }
   return std::nullopt;
@@ -238,25 +260,48 @@ std::optional<std::string> Fewest(const FitQuestion& question,
   for (int count = 0; count <= static_cast<int>(kDropout); ++count) {
     for (unsigned bits = 0; bits < 1U << kDropout; ++bits) {
       if (std::popcount(bits) != count) continue;
-      const auto outcome = Changed(question, bits | always);
-      if (!outcome) continue;
-      return fmt::format("{}({})", WordsOf(bits | always), *outcome);
+      auto outcome = Changed(question, bits | always);
+      if (outcome) return outcome;
     }
   }
   return std::nullopt;
 }
 
-// With one change and no other.
-std::optional<std::string> Alone(const FitQuestion& question, size_t change) {
-  const auto outcome = Changed(question, 1U << change);
-  if (!outcome) return std::nullopt;
-  return fmt::format("{} ({})", kChanges[change].words, *outcome);
+}  // namespace
+
+namespace {
+
+// The largest of smaller batches that is safe; nullopt: none is.
+std::optional<int64_t> SafeBatch(const Scenario& scenario,
+                                 const RoomTrial& is_safe,
+                                 Smaller which) {
+  const int64_t batch = scenario.workload.batch;
+  const int64_t of_step = batch * scenario.workload.accumulation;
+  const auto is_safe_batch = [&](int64_t size) {
+    Scenario smaller = scenario;
+    smaller.workload.batch = size;
+    if (which == Smaller::kDivisors) {
+      smaller.workload.accumulation = of_step / size;
+    }
+    return is_safe(smaller);
+  };
+  if (which == Smaller::kDivisors) {
+    // What more of them keep of gradients may be more than a batch saves, so
+    // that memory does not fall with it.
+    for (int64_t size = batch - 1; size > 0; --size) {
+      if (of_step % size == 0 && is_safe_batch(size)) return size;
+    }
+    return std::nullopt;
+  }
+  if (batch == 1 || !is_safe_batch(1)) return std::nullopt;
+  return model::LargestThat(1, batch, is_safe_batch);
 }
 
 }  // namespace
 
 std::vector<std::string> SaferSettings(const Scenario& scenario,
-                                       const RoomTrial& has_room) {
+                                       const RoomTrial& has_room,
+                                       Smaller smaller) {
   const auto is_safe = [&](const Scenario& changed) {
     try {
       model::Validate(changed.workload);
@@ -265,16 +310,9 @@ std::vector<std::string> SaferSettings(const Scenario& scenario,
       return false;  // not of this model or device
     }
   };
-  const auto is_safe_batch = [&](int64_t batch) {
-    Scenario smaller = scenario;
-    smaller.workload.batch = batch;
-    return is_safe(smaller);
-  };
   std::vector<std::string> settings;
-  const int64_t batch = scenario.workload.batch;
-  if (batch > 1 && is_safe_batch(1)) {
-    settings.push_back(
-        fmt::format("--batch {}", model::LargestThat(1, batch, is_safe_batch)));
+  if (const auto batch = SafeBatch(scenario, is_safe, smaller)) {
+    settings.push_back(fmt::format("--batch {}", *batch));
   }
   Scenario recomputed = scenario;
   if (scenario.workload.work != model::Work::kForward &&
@@ -307,7 +345,7 @@ std::vector<std::string> MemoryAdvice(const Scenario& scenario,
   if (scenario.workload.work != model::Work::kTraining) return advice;
   // It learns otherwise, as people try first.
   add(advice.empty() ? Fewest(question, kNoDropout)
-                     : Alone(question, kDropout));
+                     : Changed(question, 1U << kDropout));
   // Those of the update do, too: only where no other is enough.
   if (advice.empty()) {
     add(Fewest(question, kNoMasters));

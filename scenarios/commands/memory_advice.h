@@ -28,10 +28,17 @@ using RoomTrial = std::function<bool(const Scenario&)>;
 // The same on a target, which must outlive it.
 RoomTrial RoomOn(const PredictionTarget& target, std::string_view source);
 
+// Which batches may take the place of one that is too large.
+enum class Smaller {
+  kAny,       // all else as it is
+  kDivisors,  // accumulated to as many sequences of a step
+};
+
 // The flags that leave `scenario` more memory, each by itself, with which it has
 // room: the largest of smaller batches, recomputation. Empty: neither is enough.
 std::vector<std::string> SaferSettings(const Scenario& scenario,
-                                       const RoomTrial& has_room);
+                                       const RoomTrial& has_room,
+                                       Smaller smaller = Smaller::kAny);
 
 // Devices that a job may have.
 struct Places {

@@ -202,7 +202,10 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
   const auto has_room = [&](const Scenario& changed) {
     return HasRoomOn(chosen, changed, options);
   };
-  if (auto note = MemoryNote(*chosen.job, scenario, has_room)) {
+  // What would not divide the global batch could not be asked for.
+  const Smaller smaller =
+      options.global_batch ? Smaller::kDivisors : Smaller::kAny;
+  if (auto note = MemoryNote(*chosen.job, scenario, has_room, smaller)) {
     report.notes.push_back(std::move(*note));
   }
   if (auto note = EpochNote(*chosen.job, scenario)) {
@@ -213,13 +216,14 @@ void AddChosenNotes(const std::vector<Candidate>& candidates,
   }
 }
 
-// Where no candidate has room for the job: with what one would, and which.
+// Where no candidate has room for the job, which is why some are out: with what
+// one would, and which.
 void AddAdvice(const std::vector<Candidate>& candidates,
                const Scenario& scenario,
                const RecommendOptions& options,
                Report& report) {
   const auto fits = [](const Candidate& c) { return c.timed(); };
-  if (candidates.empty() ||
+  if (CountOf(Obstacle::kDoesNotFit, candidates) == 0 ||
       std::any_of(candidates.begin(), candidates.end(), fits)) {
     return;
   }

@@ -105,6 +105,86 @@ TEST_CASE("each candidate takes the best of the batches and precisions") {
   }
 }
 
+// A model that is as large as a host takes it, on that host alone.
+RecommendOptions LargeOn(const char* model, const char* instance) {
+  RecommendOptions options;
+  options.overrides.model = model;
+  options.overrides.samples = 10000;
+  options.overrides.lengths = {4096};
+  options.overrides.settings = {
+      "parallel.shard=fsdp", "gradient_checkpointing=true", "stack=liger"};
+  options.instances = {instance};
+  return options;
+}
+
+bool MayRunOut(const Report& report) {
+  return std::any_of(
+      report.notes.begin(), report.notes.end(), [](const Note& note) {
+        return note.text.find("of its memory reaches to") != std::string::npos;
+      });
+}
+
+TEST_CASE("the order of precisions does not choose among them") {
+  const FitFolder none;
+  RecommendOptions options =
+      LargeOn("llama-3.3-70b", "lambda/gpu_8x_b200_sxm6");
+  options.global_batch = 1024;
+  const auto chosen = [&](const std::vector<std::string>& precisions) {
+    options.overrides.precisions = precisions;
+    const Json winner = Winner(Recommend(options));
+    return std::pair(winner.at("precision").get<std::string>(),
+                     winner.at("cost_usd").get<double>());
+  };
+  const auto narrow = chosen({"fp8"});
+  CHECK(narrow.second < chosen({"bf16"}).second);
+  CHECK(chosen({"bf16", "fp8"}) == narrow);
+  CHECK(chosen({"fp8", "bf16"}) == narrow);
+}
+
+TEST_CASE("a batch that is safe is found behind those that may run out") {
+  const FitFolder none;
+  for (const auto& [model, instance] :
+       {std::pair("llama-3.3-70b", "lambda/gpu_8x_b200_sxm6"),
+        std::pair("mistral-small-24b", "lambda/gpu_8x_h100_sxm5")}) {
+    CAPTURE(model);
+    RecommendOptions options = LargeOn(model, instance);
+    options.overrides.settings.emplace_back(
+        options.overrides.model == "llama-3.3-70b" ? "narrow_weights=true"
+                                                   : "narrow_weights=false");
+    options.global_batch = 64;
+    const Report report = Recommend(options);
+    CHECK(Winner(report).at("accumulation") > 1);
+    CHECK_FALSE(MayRunOut(report));
+    // The whole batch is faster, and may run out.
+    options.overrides.batches = {8};
+    const Report whole = Recommend(options);
+    CHECK(Winner(whole).at("cost_usd") < Winner(report).at("cost_usd"));
+    CHECK(MayRunOut(whole));
+  }
+}
+
+TEST_CASE("of a global batch the safe batches that are named divide it") {
+  const FitFolder none;
+  RecommendOptions options =
+      LargeOn("mistral-small-24b", "lambda/gpu_8x_h100_sxm5");
+  options.global_batch = 64;
+  options.overrides.batches = {8};
+  const Report risky = Recommend(options);
+  std::string note;
+  for (const Note& one : risky.notes) {
+    if (one.text.find(" is safe") != std::string::npos) note = one.text;
+  }
+  CAPTURE(note);
+  const size_t flag = note.find("; --batch ");
+  REQUIRE(flag != std::string::npos);
+  const int64_t batch = std::stoll(note.substr(flag + 10));
+  CHECK(64 / 8 % batch == 0);
+  options.overrides.batches = {batch};
+  const Report followed = Recommend(options);
+  CHECK(Winner(followed).at("batch") == batch);
+  CHECK_FALSE(MayRunOut(followed));
+}
+
 TEST_CASE("a global batch that does not divide says what would") {
   const FitFolder none;
   RecommendOptions options = For("llama_8b_lora");

@@ -68,6 +68,28 @@ TEST_CASE("all of a model is offered with a coarser update, where that fits") {
   CHECK(HasNote(Predict(small), "or with --set optimizer.state_bits=8 ("));
 }
 
+TEST_CASE("logits in parts are proposed where the stack has all at once") {
+  const FitFolder none;
+  PredictOptions options = OfModel("llama-3.2-1b", 16384, "rtx_4090");
+  options.overrides.precisions = {"bf16"};
+  options.overrides.batches = {1};
+  options.overrides.settings = {"stack=unsloth",
+                                "gradient_checkpointing=true",
+                                "trainable.lora.rank=16",
+                                "trainable.lora.base_bits=4"};
+  std::string advice;
+  for (const int64_t length : {32768, 65536, 98304, 131072}) {
+    options.overrides.lengths = {length};
+    const Report report = Predict(options);
+    if (report.exit_code != kNothingFits) continue;
+    CHECK(HasNote(report, "it fits with --set loss=chunked ("));
+    options.overrides.settings.emplace_back("loss=chunked");
+    CHECK(Predict(options).exit_code == kOk);
+    return;
+  }
+  FAIL("each of these lengths fits");
+}
+
 TEST_CASE("what may not fit is told what is safe by its own prediction") {
   const FitFolder none;
   PredictOptions options = OfModel("phi-2", 128, "rtx_a6000");
