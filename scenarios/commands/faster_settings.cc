@@ -21,6 +21,14 @@ namespace {
 constexpr double kWorthSaying = 0.03;
 constexpr size_t kMostSaid = 2;
 
+// Whether a job has room where another has it, or takes no more of it.
+bool HasRoomBeside(const JobEstimate& changed, const JobEstimate& job) {
+  if (!changed.fits()) return false;
+  const MemoryRange range = MemoryRangeOf(changed.memory, changed.capacity);
+  return range.high <= changed.capacity ||
+         range.high <= MemoryRangeOf(job.memory, job.capacity).high;
+}
+
 // The share of the time of a sample's step that the changed job saves; nullopt:
 // none worth saying, or there is no such job, or it may not fit. Most settings
 // save nothing, which a step says without its run.
@@ -32,10 +40,7 @@ std::optional<double> SavedBy(const Scenario& changed,
     model::Validate(changed.workload);
     const JobEstimate step =
         EstimateJob(changed, memo, target.cluster, Detail::kStep);
-    if (!step.fits() ||
-        MemoryRangeOf(step.memory, step.capacity).high > step.capacity) {
-      return std::nullopt;
-    }
+    if (!HasRoomBeside(step, job)) return std::nullopt;
     const double saved = 1.0 - job.samples_per_second / step.samples_per_second;
     if (saved < kWorthSaying) return std::nullopt;
     const JobEstimate trial =

@@ -11,6 +11,7 @@
 #include "hardware/models/device_models.h"
 #include "model/parallel.h"
 #include "model/stack_rules.h"
+#include "model/trainable.h"
 
 namespace trainfare::scenarios {
 namespace {
@@ -57,6 +58,27 @@ std::string GroupExperts(const TimedJob&, Scenario& changed) {
   return "--set experts=grouped";
 }
 
+// A token goes once to each host that has experts of it.
+std::string ExchangeByHost(const TimedJob&, Scenario& changed) {
+  model::Parallel& parallel = changed.workload.parallel;
+  if (parallel.expert == 1 ||
+      std::exchange(parallel.expert_exchange, model::ExpertExchange::kByHost) ==
+          model::ExpertExchange::kByHost) {
+    return "";
+  }
+  return "--set parallel.expert_exchange=by_host";
+}
+
+// Beside another micro-batch's work, where there is one.
+std::string OverlapExperts(const TimedJob&, Scenario& changed) {
+  Workload& w = changed.workload;
+  if (w.parallel.expert == 1 || w.accumulation == 1 ||
+      std::exchange(w.parallel.expert_overlap, true)) {
+    return "";
+  }
+  return "--set parallel.expert_overlap=true";
+}
+
 // In one kernel, or, where the device's generation has kernels of its own, in
 // one of these.
 std::string KeepScoresOnChip(const TimedJob& asked, Scenario& changed) {
@@ -75,6 +97,7 @@ std::string KeepScoresOnChip(const TimedJob& asked, Scenario& changed) {
 
 // The next narrower one that the device has units for.
 std::string Narrow(const TimedJob& asked, Scenario& changed) {
+  const Workload& w = changed.workload;
   Precision& precision = changed.workload.precision;
   const auto has = [&](Precision one) {
     return asked.device.MatrixPeak(one).has_value();
@@ -87,6 +110,12 @@ std::string Narrow(const TimedJob& asked, Scenario& changed) {
     return "";
   }
   if (!has(precision)) return "";
+  // A base of few bits is widened to 16 by every library of such adapters,
+  // which then multiplies those, unless products take it as it is.
+  if (model::NarrowsOperands(precision) && w.trainable.base_bits > 0 &&
+      !model::BaseAsProducts(w)) {
+    return "";
+  }
   return fmt::format("--precision {}", model::ToText(precision));
 }
 
@@ -247,6 +276,8 @@ std::string LimitPower(const TimedJob& asked, Scenario& changed) {
 constexpr auto kFaster = std::to_array<SettingChange>({Compile,
                                                        FuseByLiger,
                                                        GroupExperts,
+                                                       ExchangeByHost,
+                                                       OverlapExperts,
                                                        KeepScoresOnChip,
                                                        Narrow,
                                                        FuseUpdate,
