@@ -79,11 +79,12 @@ Parallel OverDevices(const Parallel& parallel, int64_t devices) {
     throw InputError(
         of_model == 1
             ? fmt::format("parallel.data: expected as many ranks as devices, "
-                          "{}, got {}",
+                          "{}, got {}; hint: 0, as many as there are",
                           devices,
                           parallel.data)
             : fmt::format("parallel.data: expected {} copies of a model that "
-                          "{} of {} devices have, got {}",
+                          "{} of {} devices have, got {}; hint: 0, as many as "
+                          "there are",
                           copies,
                           of_model,
                           devices,

@@ -387,6 +387,12 @@ std::optional<std::string> DeviceCatalog::TakenAs(
 const Device& DeviceCatalog::Find(std::string_view name) const {
   const Device* found = TryFind(name);
   if (found != nullptr) return *found;
+  if (name.ends_with(".yaml")) {
+    throw InputError(fmt::format(
+        "expected a device's name, got the file {}; hint: devices/ of a folder "
+        "that TRAINFARE_DATA_DIR names (docs/guide/devices.md)",
+        name));
+  }
   std::vector<std::string_view> names = PerhapsMeant(NamesOf(devices()), name);
   std::string hint;
   if (names.empty()) {
@@ -398,10 +404,13 @@ const Device& DeviceCatalog::Find(std::string_view name) const {
                        model::QuotedAlternatives({names.begin(), names.end()}));
   }
   throw InputError(
-      fmt::format("unknown device \"{}\"{}{} trainfare list devices",
-                  name,
-                  hint,
-                  hint.empty() ? "; see:" : " see:"));
+      hint.empty()
+          ? fmt::format("unknown device \"{}\"; see: trainfare list devices; "
+                        "docs/guide/devices.md says how to add one",
+                        name)
+          : fmt::format("unknown device \"{}\"{} see: trainfare list devices",
+                        name,
+                        hint));
 }
 
 }  // namespace trainfare::hardware

@@ -198,9 +198,10 @@ JobEstimate Begin(const Scenario& scenario,
       model::ShardsOf(job.workload.parallel) > 1) {
     throw InputError(fmt::format(
         "parallel.shard: expected none between parts of {}, got {}; what they "
-        "send each other is not known apart",
+        "send each other is not known apart; hint: --device {}",
         cluster.chip,
-        model::ToText(job.workload.parallel.shard)));
+        model::ToText(job.workload.parallel.shard),
+        cluster.chip));
   }
   job.compiles_at_start = CompilesAtStart(scenario, device);
   job.devices = cluster.devices;

@@ -174,8 +174,16 @@ TEST_CASE("a device is found by name, reported name or alias") {
       model::InputError);
   CHECK_THROWS_WITH_AS(
       catalog.Find("quantum"),
-      "unknown device \"quantum\"; see: trainfare list devices",
+      "unknown device \"quantum\"; see: trainfare list devices; "
+      "docs/guide/devices.md says how to add one",
       model::InputError);
+  CHECK_THROWS_WITH_AS(
+      catalog.Find("my_gpu.yaml"),
+      "expected a device's name, got the file my_gpu.yaml; hint: devices/ of a "
+      "folder that TRAINFARE_DATA_DIR names (docs/guide/devices.md)",
+      model::InputError);
+  CHECK(catalog.Find("RTX 6000 Pro").name == "rtx_pro_6000_blackwell");
+  CHECK(catalog.Find("RTX 6000 Blackwell").name == "rtx_pro_6000_blackwell");
 }
 
 TEST_CASE("device names of the measurement tables are known" *
