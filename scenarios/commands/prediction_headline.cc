@@ -80,7 +80,7 @@ std::string DayOf(const calibrate::Provenance& of) {
                                          : "";
 }
 
-// "fit l4: 12 runs, 3.1 % left out, of 2026-11-28".
+// "fit l4: 12 runs, off by 3.1 % when left out, of 2026-11-28".
 std::string GroundName(const PredictionTarget& target) {
   if (target.fit_name.empty()) {
     return "no fit: datasheet and priors of its kind";
@@ -91,7 +91,8 @@ std::string GroundName(const PredictionTarget& target) {
       "fit {}: {}{}{}",
       target.fit_name,
       hardware::Plural(of.runs, "run"),
-      error ? fmt::format(", {:.1f} % left out", 100.0 * *error) : "",
+      error ? fmt::format(", off by {:.1f} % when left out", 100.0 * *error)
+            : "",
       DayOf(of));
 }
 
