@@ -57,6 +57,23 @@ std::vector<hardware::YamlSetting> SettingsAsked(const InitFlags& flags) {
   return settings;
 }
 
+// A model's file is named from the folder of the scenario that names it; an
+// absolute path stays.
+NamedModel NamedFrom(const std::filesystem::path& folder,
+                     const NamedModel& model) {
+  namespace fs = std::filesystem;
+  NamedModel named = model;
+  if (!model.config || folder.empty() ||
+      fs::path(*model.config).is_absolute()) {
+    return named;
+  }
+  std::error_code error;
+  const fs::path from = fs::relative(*model.config, folder, error);
+  named.name = error || from.empty() ? fs::absolute(*model.config).string()
+                                     : from.string();
+  return named;
+}
+
 int Init(const InitFlags& flags) {
   RequireCount("--samples", *flags.samples, model::kMostSamples);
   RequireCount("--length", *flags.length, model::kLongestSequence);
@@ -77,9 +94,11 @@ int Init(const InitFlags& flags) {
   const auto settings = SettingsAsked(flags);
   // Refused as `predict` refuses them; and what it writes can be read.
   ParseNewScenario(model, *flags.samples, *flags.length, settings);
+  const auto folder = std::filesystem::path(flags.output).parent_path();
+  const NamedModel named = NamedFrom(folder, model);
   const std::string text =
-      NewScenarioText(model, *flags.samples, *flags.length, settings);
-  ParseScenario(text, "scenario", {}, model);
+      NewScenarioText(named, *flags.samples, *flags.length, settings);
+  ParseScenario(text, (folder / "scenario").string(), {}, named);
   return WriteNew(text, flags.output);
 }
 

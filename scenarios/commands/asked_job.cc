@@ -262,6 +262,12 @@ Scenario LoadChanged(const std::string& scenario,
     settings.insert(settings.begin(),
                     {"padding", fmt::format("{{ static: {} }}", length), flag});
   }
+  // Nor is its own batch, which may be too large to be counted.
+  if (!overrides.batches.empty()) {
+    const int64_t batch = overrides.batches.front();
+    RequireCount("--batch", batch, model::kLargestBatch);
+    settings.push_back({"batch", std::to_string(batch), "--batch"});
+  }
   std::optional<NamedModel> model;
   if (overrides.model) model = ReadAskedModel(*overrides.model);
   if (!scenario.empty()) {

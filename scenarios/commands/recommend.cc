@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "scenarios/commands/candidates.h"
 #include "scenarios/commands/catalog_flags.h"
 #include "scenarios/commands/choice_odds.h"
+#include "scenarios/commands/obstacles.h"
 #include "scenarios/commands/predict.h"
 #include "scenarios/commands/recommendation_report.h"
 
@@ -99,7 +101,8 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   Overrides overrides = options.overrides;
   if (options.global_batch) {
     RequireCount("--global-batch", *options.global_batch, model::kLargestBatch);
-    overrides.batches.clear();
+    // As little as a device can have: each place has its own.
+    overrides.batches = {1};
   }
   std::vector<Scenario> jobs =
       Variants(LoadJob(options.scenario, overrides), overrides);
@@ -126,9 +129,11 @@ std::vector<Scenario> JobsOf(const RecommendOptions& options) {
   throw UsageError(message);
 }
 
-// That nothing is left; where half and more cannot run the job, the reason that
+// That nothing is left; how many hosts would be over the network that is
+// assumed, were it known; where half and more cannot run the job, the reason that
 // most of them have, of the first that has it: the table hides it.
-std::string WhyNone(const std::vector<Candidate>& candidates) {
+std::string WhyNone(const std::vector<Candidate>& candidates,
+                    const RecommendOptions& options) {
   std::string why = "no instance fits and meets the limits";
   std::map<std::string_view, size_t> reasons;
   size_t unable = 0;
@@ -137,7 +142,12 @@ std::string WhyNone(const std::vector<Candidate>& candidates) {
     ++unable;
     ++reasons[c.objection.words];
   }
-  if (const auto more = CountOf(Obstacle::kNetworkUnknown, candidates)) {
+  const auto more = std::count_if(
+      candidates.begin(), candidates.end(), [&](const Candidate& c) {
+        return c.objection.kind == Obstacle::kNetworkUnknown &&
+               MissedLimit(c, options).kind == Obstacle::kNone;
+      });
+  if (more > 0) {
     return fmt::format(
         "{}; {} of several hosts would, over a network that is "
         "not known; hint: --network 100Gbit/s",
@@ -204,7 +214,7 @@ Report Recommend(const RecommendOptions& asked) {
   AddChoice(candidates, options, report);
   AddNotes(candidates, scenario, options, overview, report);
   const bool none = candidates.empty() || !candidates.front().chosen;
-  if (none) report.complaint = WhyNone(candidates);
+  if (none) report.complaint = WhyNone(candidates, options);
   if (options.top) {
     RequireCount("--top", *options.top, kMostCandidates);
     report.notes.push_back(Shorten(candidates, *options.top));

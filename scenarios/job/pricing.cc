@@ -177,8 +177,13 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
   tariff.date = price->date;
   tariff.source = price->source;
   tariff.caution = price->suspicious;
-  if (spot && price->spot_derived && tariff.caution.empty()) {
-    tariff.caution = "spot price computed from a published saving";
+  if (spot && tariff.caution.empty()) {
+    if (price->spot_derived) {
+      tariff.caution = "spot price computed from a published saving";
+    } else if (price->on_demand && *price->spot_high >= *price->on_demand) {
+      tariff.caution =
+          "a zone's spot price is that on demand: it saves nothing";
+    }
   }
   const hardware::CloudPrices& cloud = catalog_.Of(instance.cloud);
   tariff.billing = {cloud.billing.granularity, cloud.billing.minimum};
@@ -189,10 +194,12 @@ std::optional<Tariff> Pricing::Of(const hardware::Instance& instance,
 std::optional<RunCost> CostOf(const JobEstimate& job,
                               const std::optional<Tariff>& tariff) {
   if (!job.fits() || !tariff) return std::nullopt;
-  const auto of = [&](model::Seconds<> time) {
-    return model::RentalCost(time, tariff->price, tariff->billing);
+  const auto of = [&](model::Seconds<> time, model::UsdPerSecond<> price) {
+    return model::RentalCost(time, price, tariff->billing);
   };
-  return RunCost{of(job.run.total()), of(job.run_low), of(job.run_high)};
+  return RunCost{of(job.run.total(), tariff->price),
+                 of(job.run_low, tariff->price_low),
+                 of(job.run_high, tariff->price)};
 }
 
 std::string BillingWords(const model::Billing& billing) {

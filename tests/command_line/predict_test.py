@@ -70,6 +70,34 @@ class Predict(Case):
                      "--batch", "0")
         self.begins(1, "--set: unknown key", "init", *asked, "--set", "optimzer=sgd")
 
+    def test_init_names_files_from_where_it_writes(self):
+        for folder in ("mm", "sub"):
+            os.makedirs(self.path(folder))
+        self.write("mm/config.json", CONFIG)
+        job = ("--samples", "1000", "--length", "32")
+        for i, model in enumerate(("mm/config.json", "mm", self.path("mm"))):
+            file = f"sub/{i}.yaml"
+            self.good("init", "--model", model, *job, "--output", file,
+                      cwd=self.folder)
+            # From wherever it is asked about.
+            for where, name in ((self.folder, file), ("/", self.path(file))):
+                said = self.good("predict", name, cwd=where).stdout
+                self.assertTrue(said.startswith("mm takes "), said)
+
+    def test_a_batch_asked_for_is_the_one_that_is_counted(self):
+        """Not the file's, which may be too large to be."""
+        asked = ("--model", "llama-3.1-8b", "--samples", "100", "--length", "200000",
+                 "--device", "h100_sxm", "--devices", "8", "--set",
+                 "parallel.shard=fsdp", "--set", "parallel.context=8", "--set",
+                 "gradient_checkpointing=true", "--set", "stack=liger")
+        by_flag = self.json_of("predict", *asked, "--batch", "1")
+        by_key = self.json_of("predict", *asked, "--set", "batch=1")
+        said = "--model llama-3.1-8b: batch 8 x length 200000 of a model"
+        self.assertEqual(by_flag["predictions"], by_key["predictions"])
+        self.begins(1, said, "predict", *asked)
+        self.begins(1, said, "predict", *asked,
+                    "--batch", "8")
+
     def test_what_trains_is_taken_off(self):
         whole = self.json_of("predict", "llama_8b_lora", "--set", "trainable=null",
                              "--device", "b200_sxm", "--batch", "1")

@@ -472,6 +472,24 @@ TEST_CASE("where only hosts of no known network have room, that is said") {
         std::string::npos);
 }
 
+TEST_CASE("hosts of no known network that miss a limit are not said to do") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_fsdp");
+  const auto says = [&] {
+    return Recommend(options).complaint.find("of several hosts would") !=
+           std::string::npos;
+  };
+  options.deadline = model::Second(600);
+  CHECK_FALSE(says());
+  // Nor are they over one that is named.
+  options.network = "100Gbit/s";
+  CHECK(Recommend(options).exit_code == kNothingFits);
+  options.network.reset();
+  options.deadline.reset();
+  options.budget = model::Usd<>(10);
+  CHECK_FALSE(says());
+}
+
 TEST_CASE("hosts of a marketplace are several where somebody joins them") {
   const FitFolder none;
   RecommendOptions options = OverHosts(64);
@@ -563,6 +581,27 @@ TEST_CASE("spot prices are not above those on demand") {
   CHECK(spot.notes.front().text.find("spot") != std::string::npos);
   CHECK(on_demand.notes.front().text.find("on demand") != std::string::npos);
   CHECK(on_demand.notes.front().text.find("excludes") != std::string::npos);
+}
+
+TEST_CASE("a cost by spot prices holds their range over zones") {
+  const FitFolder none;
+  PredictOptions options;
+  options.scenario = "llama_8b_fsdp";
+  options.instances = {"aws/p5.48xlarge"};
+  options.spot = true;
+  const Json json = Json::parse(Predict(options).json);
+  const Json price = json.at("price");
+  const double low = price.at("price_low_usd_per_hour");
+  const double high = price.at("price_usd_per_hour");
+  REQUIRE(low < high);
+  const Json p = json.at("predictions").at(0);
+  const auto cost = [&](const char* time, double price_per_hour) {
+    return doctest::Approx(p.at(time).get<double>() / 3600.0 * price_per_hour)
+        .epsilon(1e-3);
+  };
+  CHECK(p.at("cost_usd").get<double>() == cost("run_time_s", high));
+  CHECK(p.at("cost_low_usd").get<double>() == cost("run_time_low_s", low));
+  CHECK(p.at("cost_high_usd").get<double>() == cost("run_time_high_s", high));
 }
 
 }  // namespace trainfare::scenarios
