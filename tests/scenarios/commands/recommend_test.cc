@@ -596,8 +596,7 @@ TEST_CASE("a cost by spot prices holds their range over zones") {
   REQUIRE(low < high);
   const Json p = json.at("predictions").at(0);
   const auto cost = [&](const char* time, double price_per_hour) {
-    return doctest::Approx(p.at(time).get<double>() / 3600.0 * price_per_hour)
-        .epsilon(1e-3);
+    return Near(p.at(time).get<double>() / 3600.0 * price_per_hour, 1e-3);
   };
   CHECK(p.at("cost_usd").get<double>() == cost("run_time_s", high));
   CHECK(p.at("cost_low_usd").get<double>() == cost("run_time_low_s", low));
