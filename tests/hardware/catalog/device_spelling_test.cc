@@ -97,7 +97,8 @@ TEST_CASE("names that may be meant begin alike and have the memory") {
   CHECK(Meant("P100") == Names{"p100_pcie_16gb"});
   CHECK(Meant("V100 PCIe") == Names{"v100_pcie_16gb", "v100_pcie_32gb"});
   CHECK(Meant("A100 PCIe 80 GB") == Names{"a100_pcie_80gb"});
-  CHECK(Meant("RTX 6000") == Names{"quadro_rtx_6000", "rtx_6000_ada"});
+  CHECK(Meant("RTX 6000") ==
+        Names{"quadro_rtx_6000", "rtx_6000_ada", "rtx_pro_6000_blackwell"});
   CHECK(Meant("RTX 4060 Laptop") == Names{"rtx_4060"});
   CHECK(Meant("RTX 4090 48GB") == Names{"rtx_4090"});
   CHECK(Meant("K80").empty());
