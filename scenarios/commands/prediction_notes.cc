@@ -18,6 +18,7 @@
 #include "scenarios/commands/memory_advice.h"
 #include "scenarios/commands/prediction_report.h"
 #include "scenarios/commands/target_notes.h"
+#include "scenarios/commands/unused_settings.h"
 #include "scenarios/job/device_memo.h"
 #include "scenarios/job/energy.h"
 #include "scenarios/job/memory_range.h"
@@ -195,15 +196,9 @@ void AddBatchNotes(const PredictionTarget& target,
     notes.push_back(std::move(*note));
     break;
   }
-  if (workload.precision != model::Precision::kFp8 &&
-      workload.fp8 != model::Fp8()) {
-    notes.push_back(fmt::format("fp8: of no effect in {}; hint: precision: fp8",
-                                model::ToText(workload.precision)));
-  }
-  if (!model::NarrowsOperands(workload.precision) && workload.wide_blocks > 0) {
-    notes.push_back(fmt::format(
-        "wide_blocks: of no effect in {}; hint: precision: fp8 or fp4",
-        model::ToText(workload.precision)));
+  for (Note& note : UnusedSettingsNotes(
+           scenario.workload, workload, target.predictor.device())) {
+    notes.push_back(std::move(note));
   }
   const int64_t idle = target.cluster.idle_devices;
   if (idle > 0 && workload.parallel.data == target.cluster.devices) {
@@ -241,11 +236,21 @@ void AddStackNotes(const PredictionTarget& target,
   }
 }
 
+// Of gpt-oss (whose experts have biases), Llama 4 (which attends within chunks)
+// and DBRX (which clips its projections) Transformers never had other experts
+// than one tensor: class GptOssExperts, Llama4TextExperts, DbrxExpertGLU.
+bool KeepsExpertsTogether(const model::Architecture& a) {
+  return a.expert_bias || a.chunked_window || a.clipped_projections;
+}
+
 // Where experts are one tensor, as of Transformers 5, they are no modules that
-// PEFT puts adapters beside, whatever matrices are named.
+// PEFT puts adapters beside, whatever matrices are named. Unsloth has modules of
+// its own.
 void AddExpertAdaptersNote(const model::Workload& w, std::vector<Note>& notes) {
   if (w.architecture.experts == 0 || w.trainable.lora_rank == 0) return;
-  if (model::FindsRows(model::ExpertsOf(w)) ||
+  const bool always = KeepsExpertsTogether(w.architecture);
+  if ((model::FindsRows(model::ExpertsOf(w)) &&
+       (!always || w.stack.fusion == model::Fusion::kUnsloth)) ||
       model::RulesOf(w).block == model::BlockKernels::kHandFused) {
     return;
   }
@@ -256,9 +261,9 @@ void AddExpertAdaptersNote(const model::Workload& w, std::vector<Note>& notes) {
       false;
   notes.push_back(fmt::format(
       "{} of what trains are adapters beside routed experts, which PEFT does "
-      "not "
-      "have where Transformers 5 keeps a block's experts in one tensor{}",
+      "not have where Transformers{} keeps a block's experts in one tensor{}",
       ParametersText(adapters),
+      always ? "" : " 5",
       others == model::LoraMatrices{}
           ? ""
           : fmt::format("; without: --set trainable.lora.matrices={}",

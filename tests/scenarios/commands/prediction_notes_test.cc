@@ -13,25 +13,6 @@
 
 namespace trainfare::scenarios {
 
-TEST_CASE("what only 8 bits have is said to be of no effect in others") {
-  const FitFolder none;
-  PredictOptions options;
-  options.scenario = "llama_8b_fsdp";
-  options.instances = {"aws/p5.48xlarge"};
-  const auto says = [&] {
-    const Json notes = Json::parse(Predict(options).json).at("notes");
-    return std::any_of(notes.begin(), notes.end(), [](const Json& note) {
-      return note.get<std::string>() ==
-             "fp8: of no effect in bf16; hint: precision: fp8";
-    });
-  };
-  CHECK(!says());
-  options.overrides.settings = {"fp8.scaling=rows"};
-  CHECK(says());
-  options.overrides.settings.push_back("precision=fp8");
-  CHECK(!says());
-}
-
 TEST_CASE("a limit of power above the board's own is said to hold nobody") {
   const FitFolder none;
   PredictOptions options = OfModel("gpt2", 128, "h100_sxm");
@@ -312,6 +293,25 @@ TEST_CASE("adapters beside routed experts are told of where PEFT has none") {
   // Experts that are modules have them.
   options.overrides.settings[0] = "experts=loop";
   CHECK_FALSE(HasNote(Predict(options), words));
+}
+
+// Transformers' class of gpt-oss has never had another tensor, whatever runs it;
+// Unsloth's has modules.
+TEST_CASE("adapters beside experts that never were modules are told of") {
+  const FitFolder none;
+  PredictOptions options = On("h200_sxm");
+  options.scenario = "llama_8b_lora";
+  options.overrides.model = "gpt-oss-20b";
+  const char* words =
+      "which PEFT does not have where Transformers keeps a block's experts in "
+      "one tensor";
+  for (const char* stack : {"eager", "liger", "unsloth"}) {
+    CAPTURE(stack);
+    options.overrides.settings = {std::string("stack=") + stack,
+                                  "trainable.lora.matrices=all-linear"};
+    CHECK(HasNote(Predict(options), words) ==
+          (std::string_view(stack) != "unsloth"));
+  }
 }
 
 TEST_CASE("experts that run one by one are told what groups them") {
