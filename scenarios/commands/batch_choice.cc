@@ -39,22 +39,36 @@ bool IsBetter(const Candidate& a, const Candidate& b, Objective objective) {
 }
 
 // The global batches next to one that does not divide: "4 or 8 would". It is
-// never tried on more devices than it has sequences.
-std::string WouldDivide(int64_t global_batch, int64_t devices) {
-  const int64_t below = global_batch / devices * devices;
-  return fmt::format("{} or {} would", below, below + devices);
+// never tried on more copies of a model than it has sequences.
+std::string WouldDivide(int64_t global_batch, int64_t copies) {
+  const int64_t below = global_batch / copies * copies;
+  return fmt::format("{} or {} would", below, below + copies);
 }
 
 // Of a global batch no cut is left.
-Objection DoesNotDivide(const Offer& offer, const RecommendOptions& options) {
+Objection DoesNotDivide(const Offer& offer,
+                        const model::Parallel& parallel,
+                        const RecommendOptions& options) {
   const int64_t global_batch = *options.global_batch;
-  const int64_t ranks = offer.cluster.devices;
+  const int64_t devices = offer.cluster.devices;
+  const int64_t of_model = model::RanksOfModel(parallel);
+  if (devices % of_model != 0) {
+    return {Obstacle::kCannotRun,
+            fmt::format("parallel.{}: {} ranks have a model together, and {} "
+                        "{} no multiple of that",
+                        model::FieldOfModelRanks(parallel),
+                        of_model,
+                        devices,
+                        devices == 1 ? "is" : "are")};
+  }
+  const int64_t copies = devices / of_model;
   return {Obstacle::kCannotRun,
-          fmt::format("a global batch of {} does not divide over {} ranks{}",
+          fmt::format("a global batch of {} does not divide over {} {}{}",
                       global_batch,
-                      ranks,
+                      copies,
+                      of_model == 1 ? "ranks" : "copies of the model",
                       options.overrides.batches.empty()
-                          ? "; " + WouldDivide(global_batch, ranks)
+                          ? "; " + WouldDivide(global_batch, copies)
                           : " in batches of that size")};
 }
 
@@ -179,7 +193,8 @@ Candidate BestAt(const Offer& offer,
     Trial best = by_times.BestOf(jobs);
     if (best.job == nullptr) {
       best.candidate = offer.bare;
-      best.candidate.objection = DoesNotDivide(offer, options);
+      best.candidate.objection =
+          DoesNotDivide(offer, jobs.front().workload.parallel, options);
     }
     if (!best.candidate.timed()) return std::move(best.candidate);
     Scenario job = *best.job;

@@ -23,22 +23,28 @@ bool MayJoinHosts(const Instance& instance, const RecommendOptions& options) {
   return !instance.marketplace || options.network;
 }
 
-// A global batch goes on any number of a host's devices, or on whole hosts.
+// A global batch goes on any number of a host's devices, or on whole hosts, of
+// which each copy of the model has a sequence.
 void AddPlacesOfGlobalBatch(const Instance& instance,
+                            const model::Parallel& parallel,
                             const RecommendOptions& options,
                             std::vector<Placement>& places) {
-  const int64_t batch = *options.global_batch;
+  const int64_t of_model = model::RanksOfModel(parallel);
+  const auto has_sequences = [&](int64_t count) {
+    return count % of_model == 0 && count / of_model <= *options.global_batch;
+  };
   const std::vector<int64_t> hosts = Doublings(
       MayJoinHosts(instance, options) ? options.hosts.value_or(kMostHostsTried)
                                       : 1);
   for (auto n = hosts.rbegin(); n != hosts.rend(); ++n) {
-    if (*n > 1 && instance.count * *n <= batch) {
+    if (*n > 1 && has_sequences(instance.count * *n)) {
       places.push_back({&instance, instance.device, instance.count, *n});
     }
   }
   const std::vector<int64_t> devices = Doublings(instance.count);
   for (auto n = devices.rbegin(); n != devices.rend(); ++n) {
-    if (*n == 1 || *n <= batch) {
+    // One, to say why none can.
+    if (*n == 1 || has_sequences(*n)) {
       places.push_back({&instance, instance.device, *n, 1});
     }
   }
@@ -67,7 +73,8 @@ void AddPlaces(const Instance& instance,
                const RecommendOptions& options,
                std::vector<Placement>& places) {
   if (options.global_batch) {
-    AddPlacesOfGlobalBatch(instance, options, places);
+    AddPlacesOfGlobalBatch(
+        instance, scenario.workload.parallel, options, places);
     return;
   }
   const int64_t hosts = HostsOf(scenario, instance, options);

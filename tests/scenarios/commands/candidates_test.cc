@@ -143,11 +143,11 @@ TEST_CASE("the order of precisions does not choose among them") {
 
 TEST_CASE("a batch that is safe is found behind those that may run out") {
   const FitFolder none;
-  for (const auto& [model, instance] :
+  for (const auto& place :
        {std::pair("llama-3.3-70b", "lambda/gpu_8x_b200_sxm6"),
         std::pair("mistral-small-24b", "lambda/gpu_8x_h100_sxm5")}) {
-    CAPTURE(model);
-    RecommendOptions options = LargeOn(model, instance);
+    CAPTURE(place.first);
+    RecommendOptions options = LargeOn(place.first, place.second);
     options.overrides.settings.emplace_back(
         options.overrides.model == "llama-3.3-70b" ? "narrow_weights=true"
                                                    : "narrow_weights=false");
@@ -198,6 +198,29 @@ TEST_CASE("a global batch that does not divide says what would") {
                       "4 or 8 would") != std::string::npos);
   CHECK(words(3).find("a global batch of 3 does not divide over 2 ranks; "
                       "2 or 4 would") != std::string::npos);
+}
+
+// Of four ranks that have a model together each copy takes a batch: three
+// sequences go on one copy, not on two.
+TEST_CASE("a global batch is divided over copies of a divided model") {
+  const FitFolder none;
+  RecommendOptions options = For("llama_8b_lora");
+  options.instances = {"aws/p4d.24xlarge"};
+  options.overrides.settings = {"parallel.tensor=4"};
+  options.global_batch = 3;
+  const Json winner = Winner(Recommend(options));
+  CHECK(winner.at("devices") == 4);
+  CHECK(winner.at("batch").get<int64_t>() *
+            winner.at("accumulation").get<int64_t>() ==
+        3);
+  options.all = true;
+  options.global_batch = 9;
+  const std::string all =
+      Json::parse(Recommend(options).json).at("candidates").dump();
+  CHECK(all.find("does not divide over 2 copies of the model; 8 or 10 would") !=
+        std::string::npos);
+  CHECK(all.find("parallel.tensor: 4 ranks have a model together, and 1 is no "
+                 "multiple of that") != std::string::npos);
 }
 
 TEST_CASE("what does not fit as one batch is cut into some that do") {
