@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <list>
 #include <optional>
 #include <utility>
 
@@ -420,14 +420,14 @@ void AddSide(const Architecture& a,
 // block, whose pass backward is the last that adds to their gradients.
 template <class List>
 void AddBlocks(const Architecture& a, List& list) {
-  std::array<std::optional<Architecture>, 4> others;
+  // Few models have any, and those few.
+  std::list<std::pair<BlockParts, Architecture>> others;
   const auto of_parts = [&](const BlockParts& parts) -> const Architecture& {
     if (!parts.sees_all && !parts.borrows_keys) return a;
-    const size_t number =
-        (parts.sees_all ? 2U : 0U) + (parts.borrows_keys ? 1U : 0U);
-    std::optional<Architecture>& other = others[number];
-    if (!other) other = WithParts(a, parts);
-    return *other;
+    for (const auto& [known, other] : others) {
+      if (known == parts) return other;
+    }
+    return others.emplace_back(parts, WithParts(a, parts)).second;
   };
   const auto add_block = [&](int64_t i) {
     const BlockParts parts = a.parts_of(i);
