@@ -9,7 +9,7 @@ namespace {
 
 using Piece = BackwardPiece<double>;
 
-doctest::Approx ToRounding(double value) { return Near(value, 1e-12); }
+NearNumber ToRounding(double value) { return Near(value, 1e-12); }
 
 std::vector<Piece> Pieces() {
   return {{Second(0.100), Byte(1e6), 1},

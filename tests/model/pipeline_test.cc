@@ -195,7 +195,7 @@ TEST_CASE("equal stages wait for p - 1 passes of one chunk") {
             ToSeconds(time.busiest) ==
             Near(static_cast<double>(schedule.micro_batches * chunks), 1e-12));
         CHECK(ToSeconds(time.waiting()) ==
-              Near(static_cast<double>(stages - 1)));
+              Near(static_cast<double>(stages - 1), 1e-9, 1e-9));
       }
     }
   }

@@ -31,7 +31,7 @@ MeasuredRun OneRank() {
   return run;
 }
 
-doctest::Approx ToRounding(double value) { return Near(value, 1e-12); }
+NearNumber ToRounding(double value) { return Near(value, 1e-12); }
 
 }  // namespace
 
