@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/near.h"
+
 namespace trainfare::model {
 namespace {
 
