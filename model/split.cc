@@ -354,9 +354,10 @@ std::optional<ParallelFault> FaultOfLayers(const Workload& w) {
     }
   }
   if (a.upper_layers() > 0) {
-    const auto fault =
-        divides("columns inside the upper feed-forward", a.upper_intermediate);
-    if (fault) return fault;
+    if (auto fault = divides("columns inside the upper feed-forward",
+                             a.upper_intermediate)) {
+      return fault;
+    }
   }
   return divides("columns inside feed-forward", a.intermediate);
 }
