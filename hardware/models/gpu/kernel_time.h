@@ -174,8 +174,7 @@ class GpuProducts {
     if (alignment != RowAlignment::kFull) {
       rate = Capped(rate, (*rates_.most)[static_cast<size_t>(alignment)]);
     }
-    const Fed fed{rate,
-                  FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
+    Fed fed{rate, FedShare(rate, choice.operand_bytes_per_flop, terms_.cache)};
     fed_.emplace_back(feed, fed);
     return fed;
   }
