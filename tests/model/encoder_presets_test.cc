@@ -344,14 +344,6 @@ TEST_CASE("tables narrower than the blocks, by hand") {
         3 * (256 * 128 * 4 * 2 + 256 * 8));
   CHECK(SumsOf(w, "zero table gradient", Phase::kBackward).bytes ==
         (30'522 + 512 + 2) * 128 * 4);
-  // As narrow as the weights are.
-  Workload narrow = w;
-  narrow.precision = Precision::kBf16;
-  narrow.stack.narrow_weights = true;
-  CHECK(SumsOf(narrow, "embedding gather", Phase::kForward).bytes ==
-        3 * (256 * 128 * 2 * 2 + 256 * 8));
-  CHECK(SumsOf(narrow, "embedding add", Phase::kForward).bytes ==
-        2 * 256 * 128 * 3 * 2);
   // What the same with tables of 256 has is as much in blocks.
   Workload wide = w;
   wide.architecture.embedding_size = 0;

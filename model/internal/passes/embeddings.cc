@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "model/element_widths.h"
 #include "model/internal/passes/casts.h"
 #include "model/internal/passes/matrices.h"
 #include "model/internal/passes/norms.h"
@@ -25,23 +24,21 @@ void GatherTableRows(Pass& pass,
                      int64_t tokens,
                      int64_t width) {
   const int64_t elements = tokens * width;
-  const int64_t bytes = ParameterWidth(pass.workload);
   const int64_t gathers = pass.EagerOutside() ? tables : 1;
   const bool in_one = Sinusoids(pass) && !pass.EagerOutside();
   for (int64_t i = 0; i < gathers; ++i) {
     Kernel& kernel =
         pass.Push("embedding gather", KernelKind::kEmbedding, elements);
     const int64_t rows_read = pass.EagerOutside() ? 1 : tables;
-    kernel.bytes_read = rows_read * (elements * bytes + tokens * kIndexBytes);
-    kernel.bytes_written = elements * (pass.EagerOutside() ? bytes : pass.wide);
+    kernel.bytes_read = rows_read * (elements * 4 + tokens * kIndexBytes);
+    kernel.bytes_written = elements * (pass.EagerOutside() ? 4 : pass.wide);
     kernel.vector_flops = (rows_read - 1 + (in_one ? 2 : 0)) * elements;
   }
   if (!pass.EagerOutside()) return;
-  if (Sinusoids(pass))
-    pass.Elementwise("embedding scale", elements, bytes, bytes, 1);
+  if (Sinusoids(pass)) pass.Elementwise("embedding scale", elements, 4, 4, 1);
   const int64_t added = tables - 1 + (Sinusoids(pass) ? 1 : 0);
   for (int64_t i = 0; i < added; ++i) {
-    pass.Elementwise("embedding add", elements, 2 * bytes, bytes, 1);
+    pass.Elementwise("embedding add", elements, 8, 4, 1);
   }
 }
 
