@@ -289,8 +289,10 @@ def untouched(given):
         "## As they arrive\n",
         *table(["table", "rows", "not predicted", "median, %", "90 % below, %",
                 "worst, %", "inside 80 %, %"], "lrrrrrr", read),
-        "\nThese tables have no step time that trainfare can predict. Why most "
-        "of their rows are left out, and which tables:\n",
+        "",
+        filled("These tables have no step time that trainfare can predict. Why "
+               "most of their rows are left out, and which tables:"),
+        "",
         *grouped(unread),
         *as_they_arrived(dict(what_was_chosen(given.tables))),
         "\n## Chosen on them\n", *grouped(touched)]
