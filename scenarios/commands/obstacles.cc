@@ -51,7 +51,7 @@ Objection ObjectionTo(const Candidate& c,
   if (!job.fits()) return {Obstacle::kDoesNotFit, ""};
   if (!offer.tariff) return {Obstacle::kNoPrice, ""};
   if (GuessesNetwork(offer.cluster)) return {Obstacle::kNetworkUnknown, ""};
-  const Objection missed = MissedLimit(c, options);
+  Objection missed = MissedLimit(c, options);
   if (missed.kind != Obstacle::kNone) return missed;
   if (NeedsEnergy(options.objective) && !job.energy) {
     return {Obstacle::kPowerUnknown, ""};
