@@ -15,6 +15,7 @@
 #include "calibrate/records/import/table_network.h"
 #include "calibrate/records/import/table_row.h"
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_said.h"
 #include "calibrate/records/import/table_words.h"
 #include "calibrate/records/import/table_workload.h"
 #include "calibrate/records/import/timed_parts.h"

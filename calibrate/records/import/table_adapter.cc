@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_said.h"
 #include "calibrate/records/import/table_words.h"
 #include "hardware/files/unit_text.h"
 #include "model/fields.h"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/records/import/table_said.h"
 #include "model/error.h"
 #include "model/hardware_flops.h"
 #include "model/kernels.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_said.h"
 #include "calibrate/records/import/table_words.h"
 #include "model/limits.h"
 #include "model/parallel.h"

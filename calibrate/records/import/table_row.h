@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "calibrate/records/import/table_said.h"
 #include "hardware/files/csv_file.h"
 #include "model/letters.h"
 

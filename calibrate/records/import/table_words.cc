@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/records/import/table_said.h"
+
 namespace trainfare::calibrate {
 namespace {
 

@@ -15,6 +15,7 @@
 #include "calibrate/records/import/table_model.h"
 #include "calibrate/records/import/table_parallel.h"
 #include "calibrate/records/import/table_rules.h"
+#include "calibrate/records/import/table_said.h"
 #include "calibrate/records/import/table_words.h"
 #include "hardware/files/unit_text.h"
 #include "model/error.h"

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/records/import/table_said.h"
+
 namespace trainfare::calibrate {
 namespace {
 

@@ -89,7 +89,7 @@ TEST_CASE("a row may say whether the output layer is the word embeddings") {
   const model::Architecture small =
       network("llama-1.34b", "2048,16,32,32,8192,131072", "tied embeddings");
   CHECK_FALSE(small.untied_output);
-  CHECK(TotalParameters(small) == Near(1.34e9, 1e-3));
+  CHECK(TotalParameters(small) == Near(1.34e9, 3e-3));
 }
 
 // Which of fewer blocks are state spaces no column says.
