@@ -590,11 +590,11 @@ TEST_CASE("a cost by spot prices holds their range over zones") {
   options.instances = {"aws/p5.48xlarge"};
   options.spot = true;
   const Json json = Json::parse(Predict(options).json);
-  const Json price = json.at("price");
+  const Json& price = json.at("price");
   const double low = price.at("price_low_usd_per_hour");
   const double high = price.at("price_usd_per_hour");
   REQUIRE(low < high);
-  const Json p = json.at("predictions").at(0);
+  const Json& p = json.at("predictions").at(0);
   const auto cost = [&](const char* time, double price_per_hour) {
     return Near(p.at(time).get<double>() / 3600.0 * price_per_hour, 1e-3);
   };

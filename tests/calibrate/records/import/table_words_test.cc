@@ -9,6 +9,7 @@
 
 #include "calibrate/records/import/table.h"
 #include "calibrate/records/import/table_row.h"
+#include "calibrate/records/import/table_said.h"
 #include "model/workload.h"
 #include "tests/calibrate/records/import/table_rows.h"
 
